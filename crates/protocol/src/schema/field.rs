@@ -1,0 +1,368 @@
+//! What every field of a protocol object can do.
+
+use super::error::{Departure, DepartureKind, ReadError, token};
+use crate::json::{Count, Json, JsonNonNull, JsonObject, Kind, Reader, SafeInt, Text, write_string};
+use std::fmt;
+
+/// A value that can stand in a protocol object.
+pub(crate) trait Field<'a>: Sized {
+    /// The same type, borrowing nothing.
+    type Owned;
+
+    fn read(reader: &mut Reader<'a>, context: &mut Context) -> Result<Self, ReadError>;
+
+    fn write(&self, out: &mut String);
+
+    /// Removes what 1.0 does not describe. [`Flow::Drop`] says that the value itself is such a thing.
+    fn strip(&mut self, _removals: &mut Removals) -> Flow {
+        Flow::Keep
+    }
+
+    fn into_owned(self) -> Self::Owned;
+}
+
+/// What becomes of a value that was stripped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Keep,
+    Drop,
+}
+
+/// Collects the departures of one event while it is read.
+#[derive(Debug, Default)]
+pub(crate) struct Context {
+    departures: Vec<Departure>,
+}
+
+/// More are not recorded: a list of them is for people, and an event must not cost many times its size.
+const DEPARTURES_MAX: usize = 1_000;
+
+impl Context {
+    pub(crate) fn into_departures(self) -> Vec<Departure> {
+        self.departures
+    }
+
+    pub(crate) const fn mark(&self) -> usize {
+        self.departures.len()
+    }
+
+    /// Forgets what was recorded after `mark`.
+    pub(crate) fn rewind(&mut self, mark: usize) {
+        self.departures.truncate(mark);
+    }
+
+    #[cold]
+    pub(crate) fn depart(&mut self, kind: DepartureKind) {
+        self.record(String::new(), kind);
+    }
+
+    #[cold]
+    pub(crate) fn depart_at(&mut self, key: &Text<'_>, kind: DepartureKind) {
+        self.record(format!("/{}", token(key)), kind);
+    }
+
+    fn record(&mut self, pointer: String, kind: DepartureKind) {
+        if self.departures.len() < DEPARTURES_MAX {
+            self.departures.push(Departure { pointer, kind });
+        }
+    }
+
+    /// Says that what was recorded after `mark` stands under `segment`.
+    pub(crate) fn nest(&mut self, mark: usize, segment: impl fmt::Display) {
+        for departure in &mut self.departures[mark..] {
+            departure.pointer = format!("/{segment}{}", departure.pointer);
+        }
+    }
+
+    /// Forgets what was recorded after `mark` under the member `key`.
+    fn forget(&mut self, mark: usize, key: &str) {
+        let below = format!("/{key}/");
+        let mut at = 0;
+        self.departures.retain(|departure| {
+            at += 1;
+            at <= mark || !(departure.pointer.starts_with(&below) || departure.pointer[1..] == *key)
+        });
+    }
+}
+
+/// What was wrong with members of an object that is being read. Of duplicate keys the last one counts, so that an
+/// error may yet be overruled.
+#[derive(Debug)]
+pub(crate) struct Failures {
+    object_mark: usize,
+    failed: Vec<(&'static str, ReadError)>,
+}
+
+impl Failures {
+    /// For an object whose departures begin at `object_mark`.
+    pub(crate) const fn new(object_mark: usize) -> Self {
+        Self { object_mark, failed: Vec::new() }
+    }
+
+    pub(crate) const fn any(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
+    #[cold]
+    pub(crate) fn add(&mut self, key: &'static str, error: ReadError) {
+        self.failed.push((key, error.under(key)));
+    }
+
+    /// The member `key` is given again: nothing about the earlier one counts.
+    #[cold]
+    pub(crate) fn overrule(&mut self, key: &str, context: &mut Context) {
+        self.failed.retain(|(failed, _)| *failed != key);
+        context.forget(self.object_mark, key);
+    }
+
+    /// The first error that stands.
+    pub(crate) fn check(&mut self) -> Result<(), ReadError> {
+        match self.failed.drain(..).next() {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What stripping removed, as JSON pointers.
+#[derive(Debug, Default)]
+pub(crate) struct Removals {
+    at: Vec<String>,
+    removed: Vec<String>,
+}
+
+impl Removals {
+    pub(crate) fn into_pointers(self) -> Vec<String> {
+        self.removed
+    }
+
+    pub(crate) fn remove(&mut self, key: &Text<'_>) {
+        let pointer = format!("{}/{}", self.at.concat(), token(key));
+        self.removed.push(pointer);
+    }
+
+    /// Strips what stands under `segment`. If it must go whole, only that is reported.
+    pub(crate) fn strip<'a>(
+        &mut self,
+        segment: impl fmt::Display,
+        value: &mut impl Field<'a>,
+        absorbs: bool,
+    ) -> Flow {
+        let mark = self.removed.len();
+        self.at.push(format!("/{segment}"));
+        let flow = value.strip(self);
+        if flow == Flow::Drop {
+            self.removed.truncate(mark);
+            if absorbs {
+                self.removed.push(self.at.concat());
+            }
+        }
+        self.at.pop();
+        flow
+    }
+}
+
+impl<'a> Field<'a> for Text<'a> {
+    type Owned = Text<'static>;
+
+    fn read(reader: &mut Reader<'a>, _: &mut Context) -> Result<Self, ReadError> {
+        match reader.kind()? {
+            Kind::String => reader.string(),
+            other => Err(ReadError::found("a string", other, reader.offset())),
+        }
+    }
+
+    fn write(&self, out: &mut String) {
+        write_string(out, self);
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        Text::into_owned(self)
+    }
+}
+
+impl<'a> Field<'a> for bool {
+    type Owned = Self;
+
+    fn read(reader: &mut Reader<'a>, _: &mut Context) -> Result<Self, ReadError> {
+        match reader.kind()? {
+            Kind::Bool => Ok(reader.literal()? == "true"),
+            other => Err(ReadError::found("a boolean", other, reader.offset())),
+        }
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str(if *self { "true" } else { "false" });
+    }
+
+    fn into_owned(self) -> Self {
+        self
+    }
+}
+
+/// Reads a number whose text `convert` accepts.
+fn read_number<T>(
+    reader: &mut Reader<'_>,
+    expected: &'static str,
+    convert: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, ReadError> {
+    let kind = reader.kind()?;
+    let offset = reader.offset();
+    if kind != Kind::Number {
+        return Err(ReadError::found(expected, kind, offset));
+    }
+    let number = reader.number()?;
+    convert(number).ok_or_else(|| ReadError::mismatch(expected, number, offset))
+}
+
+impl<'a> Field<'a> for SafeInt {
+    type Owned = Self;
+
+    fn read(reader: &mut Reader<'a>, _: &mut Context) -> Result<Self, ReadError> {
+        read_number(reader, "an integer between -(2^53 - 1) and 2^53 - 1", Self::from_json)
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str(&self.get().to_string());
+    }
+
+    fn into_owned(self) -> Self {
+        self
+    }
+}
+
+impl<'a> Field<'a> for Count {
+    type Owned = Self;
+
+    fn read(reader: &mut Reader<'a>, _: &mut Context) -> Result<Self, ReadError> {
+        read_number(reader, "an integer between 0 and 2^53 - 1", Self::from_json)
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str(&self.get().to_string());
+    }
+
+    fn into_owned(self) -> Self {
+        self
+    }
+}
+
+impl<'a> Field<'a> for Json<'a> {
+    type Owned = Json<'static>;
+
+    fn read(reader: &mut Reader<'a>, _: &mut Context) -> Result<Self, ReadError> {
+        reader.value().map(Json::trusted)
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str(self.as_str());
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        Json::into_owned(self)
+    }
+}
+
+impl<'a> Field<'a> for JsonNonNull<'a> {
+    type Owned = JsonNonNull<'static>;
+
+    fn read(reader: &mut Reader<'a>, context: &mut Context) -> Result<Self, ReadError> {
+        let kind = reader.kind()?;
+        let offset = reader.offset();
+        let value = Json::read(reader, context)?;
+        Self::try_from(value).map_err(|_null| ReadError::found("any JSON but null", kind, offset))
+    }
+
+    fn write(&self, out: &mut String) {
+        self.as_json().write(out);
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        JsonNonNull::into_owned(self)
+    }
+}
+
+impl<'a> Field<'a> for JsonObject<'a> {
+    type Owned = JsonObject<'static>;
+
+    fn read(reader: &mut Reader<'a>, context: &mut Context) -> Result<Self, ReadError> {
+        let kind = reader.kind()?;
+        let offset = reader.offset();
+        let value = Json::read(reader, context)?;
+        Self::try_from(value).map_err(|_other| ReadError::found("an object", kind, offset))
+    }
+
+    fn write(&self, out: &mut String) {
+        self.as_json().write(out);
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        JsonObject::into_owned(self)
+    }
+}
+
+impl<'a, T: Field<'a>> Field<'a> for Vec<T> {
+    type Owned = Vec<T::Owned>;
+
+    fn read(reader: &mut Reader<'a>, context: &mut Context) -> Result<Self, ReadError> {
+        let kind = reader.kind()?;
+        if kind != Kind::Array {
+            return Err(ReadError::found("an array", kind, reader.offset()));
+        }
+        reader.open();
+        let mut items = Self::new();
+        let mut first = true;
+        while reader.next_element(&mut first)? {
+            let mark = context.mark();
+            let item = T::read(reader, context).map_err(|error| error.under(items.len()))?;
+            context.nest(mark, items.len());
+            items.push(item);
+        }
+        Ok(items)
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push('[');
+        for (index, item) in self.iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            item.write(out);
+        }
+        out.push(']');
+    }
+
+    fn strip(&mut self, removals: &mut Removals) -> Flow {
+        let mut index = 0;
+        self.retain_mut(|item| {
+            let flow = removals.strip(index, item, true);
+            index += 1;
+            flow == Flow::Keep
+        });
+        Flow::Keep
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        self.into_iter().map(Field::into_owned).collect()
+    }
+}
+
+impl<'a, T: Field<'a>> Field<'a> for Box<T> {
+    type Owned = Box<T::Owned>;
+
+    fn read(reader: &mut Reader<'a>, context: &mut Context) -> Result<Self, ReadError> {
+        T::read(reader, context).map(Self::new)
+    }
+
+    fn write(&self, out: &mut String) {
+        T::write(self, out);
+    }
+
+    fn strip(&mut self, removals: &mut Removals) -> Flow {
+        T::strip(self, removals)
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        Box::new((*self).into_owned())
+    }
+}

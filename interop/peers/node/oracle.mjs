@@ -1,0 +1,176 @@
+// The AG-UI 1.0.0 npm packages behind a line protocol: one JSON request per
+// line on stdin, exactly one JSON reply per line on stdout, in order. The
+// requests and replies of each op are in ../README.md.
+
+import { once } from "node:events";
+import { format } from "node:util";
+import { CompatibilityBoundary, enforceEvents, enforceOutgoingInput, parseSSEStream } from "@ag-ui/client";
+import { AgentCapabilitiesSchema, EventSchemas, RunAgentInputSchema } from "@ag-ui/core/schemas";
+import { AGUIUnknownEventTypeError, decode, encode } from "@ag-ui/proto";
+import { of, Subject } from "rxjs";
+
+// What enforcement strips is visible only in the warnings it prints, and this
+// variable, read by the packages at each call, would silence them.
+delete process.env.SUPPRESS_TRANSFORMATION_WARNINGS;
+
+// Warnings belong to the reply of the request that caused them. Left on
+// stderr they would also fill a pipe that the test may never drain.
+let warnings = [];
+console.warn = (...args) => warnings.push(format(...args));
+// stdout carries replies only.
+console.log = console.info = console.debug = console.error;
+
+const STRIPPED =
+  /^\[ag-ui\]\[enforce\] Removed unrecognised material at '(.*)' (?:on [A-Z_]+\. Nothing handled it;|from the outgoing input\.)/s;
+
+/** The paths that enforcement reported since `warnings` held `mark` entries. */
+const strippedSince = (mark) =>
+  warnings.slice(mark).flatMap((warning) => STRIPPED.exec(warning)?.slice(1) ?? []);
+
+/** Runs the enforcement stage on one event, in a subscription of its own. */
+function enforceOne(event) {
+  const mark = warnings.length;
+  const result = { verdict: "dropped" };
+  // Handlers only record: rxjs rethrows what a handler throws from a timer,
+  // where it would end the process.
+  of(event).pipe(enforceEvents()).subscribe({
+    next: (kept) => Object.assign(result, { verdict: "kept", event: kept }),
+    error: (error) => Object.assign(result, { verdict: "fatal", error: messageOf(error) }),
+  });
+  return { ...result, stripped: strippedSince(mark) };
+}
+
+/** Buffer.from stops silently at the first character that is not hex. */
+function bytesOf(hex) {
+  const bytes = Buffer.from(hex, "hex");
+  if (bytes.length * 2 !== hex.length) throw new Error("not a hex string");
+  // A copy, because Buffer overrides Uint8Array methods that a reader may use.
+  return new Uint8Array(bytes);
+}
+
+const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+
+/** Fails a request, keeping what the stream had delivered before. */
+class StreamError extends Error {
+  constructor(cause, events) {
+    super(messageOf(cause), { cause });
+    this.partial = { events };
+  }
+}
+
+const ops = {
+  schema({ json }) {
+    const event = JSON.parse(json);
+    const parsed = EventSchemas.parse(event);
+    // The validators are loose: only enforcement tells unknown properties.
+    const { verdict, error, stripped } = enforceOne(event);
+    if (verdict !== "kept") throw new Error(`valid, but enforcement says ${verdict}: ${error}`);
+    return { json: JSON.stringify(parsed), stripped };
+  },
+
+  input({ json }) {
+    const input = JSON.parse(json);
+    const parsed = RunAgentInputSchema.parse(input);
+    const mark = warnings.length;
+    enforceOutgoingInput(input);
+    return { json: JSON.stringify(parsed), stripped: strippedSince(mark) };
+  },
+
+  capabilities({ json }) {
+    return { json: JSON.stringify(AgentCapabilitiesSchema.parse(JSON.parse(json))) };
+  },
+
+  encode({ json }) {
+    return { hex: Buffer.from(encode(JSON.parse(json))).toString("hex") };
+  },
+
+  decode({ hex }) {
+    const bytes = bytesOf(hex);
+    try {
+      return { json: JSON.stringify(decode(bytes)) };
+    } catch (error) {
+      // Not a failure: the reader drops an event of a later protocol.
+      if (error instanceof AGUIUnknownEventTypeError) return { unknown: true };
+      throw error;
+    }
+  },
+
+  enforce({ events }) {
+    const results = events.map((json) => {
+      const { event, ...result } = enforceOne(JSON.parse(json));
+      return { ...result, json: JSON.stringify(event) };
+    });
+    return { results };
+  },
+
+  translate({ events }) {
+    // One boundary for the whole list: it carries the ids that it invents from
+    // an opening event to the later ones. Its method is private in TypeScript
+    // only, and the public way in needs a whole agent.
+    const boundary = new CompatibilityBoundary();
+    const translated = [];
+    try {
+      for (const json of events) {
+        translated.push(JSON.stringify(boundary.transformEvent(JSON.parse(json))));
+      }
+    } catch (error) {
+      throw new StreamError(error, translated);
+    }
+    return { events: translated };
+  },
+
+  sse({ hex, chunks = [] }) {
+    const bytes = bytesOf(hex);
+    // The parser subscribes to its source at once and replays nothing, so the
+    // bytes must flow only after we listen: hence a Subject.
+    const source = new Subject();
+    const parsed = [];
+    let failure;
+    parseSSEStream(source).subscribe({
+      next: (event) => parsed.push(event),
+      error: (error) => (failure = error),
+    });
+    let start = 0;
+    // Bytes that the sizes leave over are one last chunk.
+    for (const size of [...chunks, bytes.length]) {
+      source.next({ type: "data", data: bytes.subarray(start, start + size) });
+      start += size;
+    }
+    source.complete();
+    const events = parsed.map((event) => JSON.stringify(event));
+    if (failure !== undefined) throw new StreamError(failure, events);
+    return { events };
+  },
+};
+
+function answer(line) {
+  warnings = [];
+  try {
+    const request = JSON.parse(line);
+    if (!Object.hasOwn(ops, request.op)) throw new Error(`unknown op: ${request.op}`);
+    return JSON.stringify({ ok: true, ...ops[request.op](request), warnings });
+  } catch (error) {
+    return JSON.stringify({ ok: false, error: messageOf(error), ...error?.partial, warnings });
+  }
+}
+
+// Not node:readline, which also ends a line at U+2028 and U+2029; JSON allows
+// both inside a string.
+async function* lines(input) {
+  // Pieces of the open line, joined once, so that a long line costs linear time.
+  let pieces = [];
+  for await (const chunk of input.setEncoding("utf8")) {
+    const [end, ...starts] = chunk.split("\n");
+    pieces.push(end);
+    for (const start of starts) {
+      yield pieces.join("");
+      pieces = [start];
+    }
+  }
+  const last = pieces.join("");
+  if (last !== "") yield last;
+}
+
+for await (const line of lines(process.stdin)) {
+  if (!process.stdout.write(`${answer(line)}\n`)) await once(process.stdout, "drain");
+}
