@@ -1,8 +1,8 @@
 //! What an agent says of itself. Every group and every field may be left out, which says nothing.
 
-use crate::json::{Count, JsonObject, Reader, Text};
+use crate::json::{Count, JsonObject, Text};
 use crate::run::Tool;
-use crate::schema::{Context, Departure, Field, ReadError, object};
+use crate::schema::object;
 
 object! {
     /// What an agent says of itself.
@@ -29,28 +29,6 @@ object! {
         optional human_in_the_loop with_human_in_the_loop: HumanInTheLoopCapabilities<'a> = "humanInTheLoop";
         /// Anything else.
         optional custom with_custom: JsonObject<'a> = "custom";
-    }
-}
-
-impl<'a> AgentCapabilities<'a> {
-    /// Reads a capabilities document, and where it departs from 1.0.
-    ///
-    /// # Errors
-    /// If it is no JSON object, or a field that 1.0 describes is malformed.
-    pub fn read(json: &'a str) -> Result<(Self, Vec<Departure>), ReadError> {
-        let mut reader = Reader::new(json);
-        let mut context = Context::default();
-        let capabilities = <Self as Field>::read(&mut reader, &mut context)?;
-        reader.end()?;
-        Ok((capabilities, context.into_departures()))
-    }
-
-    /// Writes the document.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut out = String::new();
-        self.write(&mut out);
-        out
     }
 }
 

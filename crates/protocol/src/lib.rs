@@ -1,6 +1,8 @@
 //! AG-UI without loss.
 pub mod capabilities;
+pub mod codec;
 pub mod content;
+pub mod enforce;
 pub mod event;
 pub mod json;
 pub mod limits;
@@ -9,10 +11,11 @@ pub mod metadata;
 pub mod patch;
 pub mod run;
 mod schema;
+pub mod translate;
 
 pub use event::{Envelope, Event, EventType, Received};
 pub use json::{Json, Text};
 pub use limits::Limits;
 pub use message::Message;
 pub use run::RunAgentInput;
-pub use schema::{Departure, DepartureKind, ReadError, ReadErrorKind, Unknown, UnknownToken};
+pub use schema::{Departure, DepartureKind, ReadError, ReadErrorKind, Unknown, UnknownToken, UnknownWords};

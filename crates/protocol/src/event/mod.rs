@@ -25,7 +25,7 @@ pub use tool::{ToolCallArgs, ToolCallChunk, ToolCallEnd, ToolCallResult, ToolCal
 
 use crate::json::{Json, JsonNonNull, Reader, SafeInt, Text};
 use crate::metadata::Metadata;
-use crate::schema::{Context, Field, Flow, ReadError, Removals};
+use crate::schema::{Context, Field, Flow, ReadError, Removals, UnknownWords};
 use std::fmt;
 
 /// Declares an event: its own fields, and those that every event may carry. `attributed` events may belong to a
@@ -244,8 +244,8 @@ impl Event<'_> {
     }
 
     /// Removes what 1.0 does not describe, and says what that was. `None` if nothing of the event is left.
-    pub(crate) fn stripped(mut self) -> Option<(Self, Vec<String>)> {
-        let mut removals = Removals::default();
+    pub(crate) fn stripped(mut self, words: UnknownWords) -> Option<(Self, Vec<String>)> {
+        let mut removals = Removals::new(words);
         match self.strip(&mut removals) {
             Flow::Keep => Some((self, removals.into_pointers())),
             Flow::Drop => None,

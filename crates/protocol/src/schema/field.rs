@@ -32,10 +32,11 @@ pub(crate) enum Flow {
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     departures: Vec<Departure>,
+    unknown_members: usize,
 }
 
-/// More are not recorded: a list of them is for people, and an event must not cost many times its size.
-const DEPARTURES_MAX: usize = 1_000;
+/// More unknown members are not recorded: the list is for people, and an event must not cost many times its size.
+const UNKNOWN_MEMBERS_MAX: usize = 1_000;
 
 impl Context {
     pub(crate) fn into_departures(self) -> Vec<Departure> {
@@ -53,17 +54,15 @@ impl Context {
 
     #[cold]
     pub(crate) fn depart(&mut self, kind: DepartureKind) {
-        self.record(String::new(), kind);
+        self.departures.push(Departure { pointer: String::new(), kind });
     }
 
     #[cold]
-    pub(crate) fn depart_at(&mut self, key: &Text<'_>, kind: DepartureKind) {
-        self.record(format!("/{}", token(key)), kind);
-    }
-
-    fn record(&mut self, pointer: String, kind: DepartureKind) {
-        if self.departures.len() < DEPARTURES_MAX {
-            self.departures.push(Departure { pointer, kind });
+    pub(crate) fn depart_member(&mut self, key: &Text<'_>) {
+        self.unknown_members += 1;
+        if self.unknown_members <= UNKNOWN_MEMBERS_MAX {
+            let pointer = format!("/{}", token(key));
+            self.departures.push(Departure { pointer, kind: DepartureKind::UnknownMember });
         }
     }
 
@@ -73,65 +72,84 @@ impl Context {
             departure.pointer = format!("/{segment}{}", departure.pointer);
         }
     }
-
-    /// Forgets what was recorded after `mark` under the member `key`.
-    fn forget(&mut self, mark: usize, key: &str) {
-        let below = format!("/{key}/");
-        let mut at = 0;
-        self.departures.retain(|departure| {
-            at += 1;
-            at <= mark || !(departure.pointer.starts_with(&below) || departure.pointer[1..] == *key)
-        });
-    }
 }
 
-/// What was wrong with members of an object that is being read. Of duplicate keys the last one counts, so that an
-/// error may yet be overruled.
-#[derive(Debug)]
-pub(crate) struct Failures {
-    object_mark: usize,
+/// What was noted about the known members of an object that is being read. Of duplicate keys the last one counts, so
+/// errors and departures are kept by member until the object's end.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
     failed: Vec<(&'static str, ReadError)>,
+    departed: Vec<(&'static str, Vec<Departure>)>,
 }
 
-impl Failures {
-    /// For an object whose departures begin at `object_mark`.
-    pub(crate) const fn new(object_mark: usize) -> Self {
-        Self { object_mark, failed: Vec::new() }
-    }
-
+impl Notes {
     pub(crate) const fn any(&self) -> bool {
         !self.failed.is_empty()
     }
 
+    /// The member `key` was read, and departed from the protocol after `mark`.
     #[cold]
-    pub(crate) fn add(&mut self, key: &'static str, error: ReadError) {
+    pub(crate) fn departed(&mut self, key: &'static str, context: &mut Context, mark: usize) {
+        context.nest(mark, key);
+        self.departed.push((key, context.departures.split_off(mark)));
+    }
+
+    /// The member `key` could not be read.
+    #[cold]
+    pub(crate) fn failed(&mut self, key: &'static str, error: ReadError) {
         self.failed.push((key, error.under(key)));
     }
 
     /// The member `key` is given again: nothing about the earlier one counts.
     #[cold]
-    pub(crate) fn overrule(&mut self, key: &str, context: &mut Context) {
+    pub(crate) fn overrule(&mut self, key: &str) {
         self.failed.retain(|(failed, _)| *failed != key);
-        context.forget(self.object_mark, key);
+        self.departed.retain(|(departed, _)| *departed != key);
     }
 
-    /// The first error that stands.
-    pub(crate) fn check(&mut self) -> Result<(), ReadError> {
-        match self.failed.drain(..).next() {
-            Some((_, error)) => Err(error),
-            None => Ok(()),
+    /// At the object's end: the first error that stands, or the departures that do.
+    pub(crate) fn settle(&mut self, context: &mut Context) -> Result<(), ReadError> {
+        if let Some((_, error)) = self.failed.drain(..).next() {
+            return Err(error);
         }
+        context.departures.extend(self.departed.drain(..).flat_map(|(_, departures)| departures));
+        Ok(())
     }
 }
 
 /// What stripping removed, as JSON pointers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Removals {
+    words: UnknownWords,
     at: Vec<String>,
     removed: Vec<String>,
 }
 
+/// What to do with a word that 1.0 does not allow where it stands, such as an unknown role of a text message.
+///
+/// The normative prose wants it stripped like every unknown thing; the reference client refuses the event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownWords {
+    /// Refuse the event, as the reference does.
+    #[default]
+    Refuse,
+    /// Remove the field, as the prose says; from a required place, what it is required for goes with it.
+    Strip,
+}
+
 impl Removals {
+    pub(crate) const fn new(words: UnknownWords) -> Self {
+        Self { words, at: Vec::new(), removed: Vec::new() }
+    }
+
+    /// What becomes of an unknown word.
+    pub(crate) const fn unknown_word(&self) -> Flow {
+        match self.words {
+            UnknownWords::Refuse => Flow::Keep,
+            UnknownWords::Strip => Flow::Drop,
+        }
+    }
+
     pub(crate) fn into_pointers(self) -> Vec<String> {
         self.removed
     }

@@ -39,6 +39,22 @@ macro_rules! object {
                 }
             }
 
+            /// Reads the object from a JSON text, and says where it departs from 1.0.
+            ///
+            /// # Errors
+            /// If it is no JSON object, or a field that 1.0 describes is malformed.
+            pub fn read_json(
+                json: &'a str,
+            ) -> Result<(Self, Vec<$crate::schema::Departure>), $crate::schema::ReadError> {
+                $crate::schema::read_json(json)
+            }
+
+            /// Writes the object as one line of JSON, without optional nulls.
+            #[must_use]
+            pub fn to_json(&self) -> String {
+                $crate::schema::to_json(self)
+            }
+
             /// Reads the object. With `settled`, the discriminator is known and not looked at again.
             pub(crate) fn read_as(
                 reader: &mut $crate::json::Reader<'a>,
@@ -55,7 +71,7 @@ macro_rules! object {
                 }
                 $( let mut $field: Option<$ty> = None; )*
                 let mut extra = Vec::new();
-                let mut failures = $crate::schema::Failures::new(context.mark());
+                let mut notes = $crate::schema::Notes::default();
                 reader.open();
                 let mut first = true;
                 while let Some(key) = reader.next_key(&mut first)? {
@@ -72,21 +88,23 @@ macro_rules! object {
                             }
                         } )?
                         $( Some($key) => {
-                            if $field.take().is_some() || failures.any() {
-                                failures.overrule($key, context);
+                            if $field.take().is_some() || notes.any() {
+                                notes.overrule($key);
                             }
                             let before = *reader;
                             let mark = context.mark();
                             match $crate::schema::object!(@read $presence $ty, reader, context) {
                                 Ok(value) => {
                                     $field = value;
-                                    context.nest(mark, $key);
+                                    if context.mark() > mark {
+                                        notes.departed($key, context, mark);
+                                    }
                                 }
                                 Err(error) => {
                                     context.rewind(mark);
                                     *reader = before;
                                     reader.value()?;
-                                    failures.add($key, error);
+                                    notes.failed($key, error);
                                 }
                             }
                         } )*
@@ -96,7 +114,7 @@ macro_rules! object {
                         }
                     }
                 }
-                failures.check()?;
+                notes.settle(context)?;
                 Ok(Self {
                     $( $field: $crate::schema::object!(@require $presence $field, $key, start), )*
                     extra,
@@ -228,7 +246,7 @@ macro_rules! object {
 
     (@extra $context:ident, $key:ident, open) => {};
     (@extra $context:ident, $key:ident,) => {
-        $context.depart_at(&$key, $crate::schema::DepartureKind::UnknownMember);
+        $context.depart_member(&$key);
     };
 
     (@require required $field:ident, $key:literal, $start:ident) => {

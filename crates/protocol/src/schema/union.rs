@@ -80,6 +80,22 @@ macro_rules! union {
                 }
             }
 
+            /// Reads one from a JSON text, and says where it departs from 1.0.
+            ///
+            /// # Errors
+            /// If it is no JSON object, or a field that 1.0 describes is malformed.
+            pub fn read_json(
+                json: &'a str,
+            ) -> Result<(Self, Vec<$crate::schema::Departure>), $crate::schema::ReadError> {
+                $crate::schema::read_json(json)
+            }
+
+            /// Writes it as one line of JSON, without optional nulls.
+            #[must_use]
+            pub fn to_json(&self) -> String {
+                $crate::schema::to_json(self)
+            }
+
             fn read_tagged(
                 tag: Option<&str>,
                 reader: &mut $crate::json::Reader<'a>,
@@ -208,9 +224,9 @@ macro_rules! tokens {
                 $crate::json::write_string(out, &self.as_text());
             }
 
-            fn strip(&mut self, _: &mut $crate::schema::Removals) -> $crate::schema::Flow {
+            fn strip(&mut self, removals: &mut $crate::schema::Removals) -> $crate::schema::Flow {
                 match self {
-                    Self::Unknown(_) => $crate::schema::Flow::Drop,
+                    Self::Unknown(_) => removals.unknown_word(),
                     _ => $crate::schema::Flow::Keep,
                 }
             }
