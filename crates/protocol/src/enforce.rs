@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 /// What becomes of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "the large variant is the usual one")]
 pub enum Verdict<'a> {
     /// It may be seen.
     Kept {

@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 /// makes one emoji of the two halves. Almost every text is a plain, usually borrowed `str`.
 ///
 /// [`push`]: Text::push
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Text<'a>(Repr<'a>);
 
 #[derive(Clone)]
@@ -185,12 +185,6 @@ fn lossy(bytes: &[u8]) -> String {
 impl Default for Repr<'_> {
     fn default() -> Self {
         Self::Str(Cow::Borrowed(""))
-    }
-}
-
-impl Default for Text<'_> {
-    fn default() -> Self {
-        Self(Repr::default())
     }
 }
 

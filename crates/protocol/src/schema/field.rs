@@ -84,7 +84,7 @@ pub(crate) struct Notes {
 
 impl Notes {
     pub(crate) const fn any(&self) -> bool {
-        !self.failed.is_empty()
+        !self.failed.is_empty() || !self.departed.is_empty()
     }
 
     /// The member `key` was read, and departed from the protocol after `mark`.
