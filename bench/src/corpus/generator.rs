@@ -77,7 +77,10 @@ impl Generator {
         if self.random.once_in(2) {
             let count = self.random.within(10..51);
             let messages = messages(&mut self.random, count);
-            self.emit(Family::MessagesSnapshot, Writer::event("MESSAGES_SNAPSHOT").json("messages", &messages));
+            self.emit(
+                Family::MessagesSnapshot,
+                Writer::event("MESSAGES_SNAPSHOT").json("messages", &messages),
+            );
         }
         let usage = r#"[{"provider":"openai","model":"gpt-5","inputTokens":5120,"outputTokens":731,"totalTokens":5851}]"#;
         let finished = ids(Writer::event("RUN_FINISHED"), &thread, &run)
@@ -97,8 +100,11 @@ impl Generator {
             let words = self.random.within(1..7);
             let delta = prose::text(&mut self.random, words);
             let content = Writer::event("TEXT_MESSAGE_CONTENT").text("messageId", &id);
-            let content =
-                if ascii { content.json("delta", &quoted_ascii(&delta)) } else { content.text("delta", &delta) };
+            let content = if ascii {
+                content.json("delta", &quoted_ascii(&delta))
+            } else {
+                content.text("delta", &delta)
+            };
             self.emit(Family::Text, content);
         }
         self.emit(Family::Text, Writer::event("TEXT_MESSAGE_END").text("messageId", &id));
@@ -158,7 +164,8 @@ impl Generator {
 
     fn activity(&mut self) {
         let (id, subagent) = (self.random.uuid(), self.random.uuid());
-        let started = Writer::event("SUBAGENT_STARTED").text("subagentRunId", &subagent).text("name", "researcher");
+        let started =
+            Writer::event("SUBAGENT_STARTED").text("subagentRunId", &subagent).text("name", "researcher");
         self.emit(Family::Activity, started);
         let snapshot = Writer::event("ACTIVITY_SNAPSHOT")
             .text("messageId", &id)
@@ -175,7 +182,8 @@ impl Generator {
     }
 
     fn passthrough(&mut self) {
-        let custom = Writer::event("CUSTOM").text("name", "progress").json("value", &record(&mut self.random));
+        let custom =
+            Writer::event("CUSTOM").text("name", "progress").json("value", &record(&mut self.random));
         self.emit(Family::Passthrough, custom);
         let raw =
             Writer::event("RAW").json("event", &provider_event(&mut self.random)).text("source", "openai");
@@ -239,10 +247,16 @@ fn operation(random: &mut Random) -> String {
     match random.within(0..4) {
         0 => operation.text("op", "add").text("path", "/items/-").json("value", &record(random)),
         1 => operation.text("op", "remove").text("path", &format!("/items/{item}/tags/0")),
-        2 => operation.text("op", "replace").text("path", &format!("/items/{item}/score")).json("value", "0.75"),
+        2 => operation
+            .text("op", "replace")
+            .text("path", &format!("/items/{item}/score"))
+            .json("value", "0.75"),
         _ => {
             let title = prose::text(random, 5);
-            operation.text("op", "replace").text("path", &format!("/items/{item}/title")).text("value", &title)
+            operation
+                .text("op", "replace")
+                .text("path", &format!("/items/{item}/title"))
+                .text("value", &title)
         }
     }
     .end()
@@ -280,7 +294,8 @@ fn messages(random: &mut Random, count: u64) -> String {
 
 /// The request of a run, as agents echo it.
 fn input(random: &mut Random, thread: &str, run: &str) -> String {
-    let parameters = r#"{"type":"object","properties":{"order_id":{"type":"string"},"limit":{"type":"integer"}}}"#;
+    let parameters =
+        r#"{"type":"object","properties":{"order_id":{"type":"string"},"limit":{"type":"integer"}}}"#;
     let tools = TOOLS.iter().map(|name| {
         Writer::object()
             .text("name", name)
@@ -309,7 +324,10 @@ mod tests {
         for Sample { json, .. } in generate().samples {
             let received = Received::read(&json).unwrap();
             for departure in received.departures() {
-                assert_eq!((departure.kind, departure.pointer.as_str()), (DepartureKind::UnknownMember, "/vendorField"));
+                assert_eq!(
+                    (departure.kind, departure.pointer.as_str()),
+                    (DepartureKind::UnknownMember, "/vendorField")
+                );
             }
         }
     }

@@ -33,7 +33,7 @@ pub fn enforce(received: Received<'_>, words: UnknownWords) -> Verdict<'_> {
     if received.departures().is_empty() {
         return Verdict::Kept { event: received, removed: Vec::new() };
     }
-    let (event, departures) = received.into_parts();
+    let (_, event, departures) = received.into_parts();
     let Some((event, removed)) = event.stripped(words) else { return Verdict::Dropped };
     // Nothing is wrong any more with what is inside of something removed.
     let gone: HashSet<&str> = removed.iter().map(String::as_str).collect();

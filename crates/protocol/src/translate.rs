@@ -189,8 +189,7 @@ impl Translator {
 
 fn translate_shapes(received: Received<'_>) -> Translated<'_> {
     let mut changes = Vec::new();
-    let original = received.clone();
-    let (mut event, mut departures) = received.into_parts();
+    let (json, mut event, mut departures) = received.into_parts();
     departures.retain(|departure| {
         let legacy =
             departure.kind == DepartureKind::NullOptional && is_legacy_null(&event, &departure.pointer);
@@ -219,10 +218,10 @@ fn translate_shapes(received: Received<'_>) -> Translated<'_> {
         _ => {}
     }
     if changes.is_empty() {
-        return Translated { event: original, changes };
+        return Translated { event: Received::from_parts(json, event, departures), changes };
     }
     departures.retain(|departure| !changes.iter().any(|change| change.pointer == departure.pointer));
-    Translated { event: Received::changed(event, departures), changes }
+    Translated { event: Received::from_parts(event.to_json().into(), event, departures), changes }
 }
 
 /// Whether 0.x wrote `null` there where 1.0 leaves the field out.

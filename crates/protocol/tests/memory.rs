@@ -58,7 +58,7 @@ fn hostile_texts_cost_a_small_multiple() {
                 drop(enforce(translated.event, UnknownWords::Refuse));
             }
         });
-        assert!(stages <= 192, "{stages} times the text for the stages on {shown}");
+        assert!(stages <= 96, "{stages} times the text for the stages on {shown}");
         println!("envelope {envelope}, read {read}, stages {stages}: {shown}");
     }
 }

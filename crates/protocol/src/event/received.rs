@@ -77,7 +77,7 @@ impl<'a> Received<'a> {
     /// Writes an event and takes that as its text.
     #[must_use]
     pub fn made(event: Event<'a>) -> Self {
-        Self { json: Cow::Owned(event.to_json()), event, departures: Vec::new() }
+        Self::from_parts(Cow::Owned(event.to_json()), event, Vec::new())
     }
 
     /// The exact text that was read.
@@ -104,13 +104,13 @@ impl<'a> Received<'a> {
         self.event
     }
 
-    pub(crate) fn into_parts(self) -> (Event<'a>, Vec<Departure>) {
-        (self.event, self.departures)
+    pub(crate) fn into_parts(self) -> (Cow<'a, str>, Event<'a>, Vec<Departure>) {
+        (self.json, self.event, self.departures)
     }
 
-    /// An event that a stage has changed, with the departures that are left.
-    pub(crate) fn changed(event: Event<'a>, departures: Vec<Departure>) -> Self {
-        Self { departures, ..Self::made(event) }
+    /// An event that a stage has looked at. The text must be that of the event.
+    pub(crate) const fn from_parts(json: Cow<'a, str>, event: Event<'a>, departures: Vec<Departure>) -> Self {
+        Self { json, event, departures }
     }
 
     /// The same, borrowing nothing.

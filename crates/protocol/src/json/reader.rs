@@ -143,6 +143,17 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
+    /// How many elements are left in the array, the one that is next included. Passes nothing.
+    pub(crate) fn count_elements(mut self) -> Read<usize> {
+        let mut count = 0;
+        let mut first = true;
+        while self.next_element(&mut first)? {
+            self.value()?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
     fn colon(&mut self) -> Read<()> {
         self.skip_whitespace();
         if self.byte() != Some(b':') {

@@ -319,6 +319,10 @@ impl<'a> Field<'a> for JsonObject<'a> {
     }
 }
 
+/// Lists of more elements are counted before they are read on: growing by doubling would let a list of small
+/// elements cost many times its text.
+const COUNTED_FROM: usize = 1_024;
+
 impl<'a, T: Field<'a>> Field<'a> for Vec<T> {
     type Owned = Vec<T::Owned>;
 
@@ -331,6 +335,9 @@ impl<'a, T: Field<'a>> Field<'a> for Vec<T> {
         let mut items = Self::new();
         let mut first = true;
         while reader.next_element(&mut first)? {
+            if items.len() == COUNTED_FROM {
+                items.reserve_exact(reader.count_elements()?);
+            }
             let mark = context.mark();
             let item = T::read(reader, context).map_err(|error| error.under(items.len()))?;
             context.nest(mark, items.len());

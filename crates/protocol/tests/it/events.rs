@@ -14,10 +14,10 @@ fn assert_survives(event: &Value) {
     let received = Received::read(&json).unwrap_or_else(|error| panic!("{error}\n{json}"));
     assert_eq!(received.departures(), [], "{json}");
     assert_eq!(received.json(), json);
-    assert_eq!(received.event().type_name(), event["type"].as_str().unwrap());
+    assert_eq!(received.event().type_name(), *event["type"].as_str().expect("events have a type"));
     let written = received.event().to_json();
-    assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), *event, "{written}");
-    let again = Received::read(&written).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&written).expect("JSON"), *event, "{written}");
+    let again = Received::read(&written).expect("what we write can be read");
     assert_eq!(again.event(), received.event());
     assert_eq!(received.clone().into_owned(), received);
 }

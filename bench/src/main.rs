@@ -1,0 +1,67 @@
+//! Runs benchmarks and prints what they found.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::io::{self, Write};
+use threadline_bench::corpus;
+use threadline_bench::measure::measure;
+use threadline_bench::protocol::{self, Parsed};
+use threadline_bench::report::Report;
+use threadline_protocol::codec::SseId;
+
+/// Benchmarks of Threadline beside its peers.
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    subject: Subject,
+    /// How to print what was found.
+    #[arg(long, value_enum, default_value_t = Format::Markdown, global = true)]
+    format: Format,
+    /// How often each candidate is timed.
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u16).range(1..), global = true)]
+    rounds: u16,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subject {
+    /// Reading, writing and framing events.
+    Protocol,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Markdown,
+    Json,
+}
+
+fn main() -> io::Result<()> {
+    let arguments = Arguments::parse();
+    let rounds = usize::from(arguments.rounds);
+    let report = match arguments.subject {
+        Subject::Protocol => protocol_report(rounds),
+    };
+    let mut out = io::stdout().lock();
+    match arguments.format {
+        Format::Markdown => write!(out, "{report}"),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &report)?;
+            writeln!(out)
+        }
+    }
+}
+
+fn protocol_report(rounds: usize) -> Report {
+    let corpus = corpus::generate();
+    let parsed = Parsed::read(&corpus);
+    let stream = protocol::stream(&corpus);
+    let id = SseId::new("0198c0de-7a3f/18446744073709551615").expect("one line");
+    let plans = [
+        protocol::reading(&corpus),
+        protocol::reading_beside_ag_ui(&corpus),
+        protocol::reading_beside_ag_ui_core(&corpus),
+        protocol::writing(&corpus, &parsed),
+        protocol::framing(&corpus, &id),
+        protocol::unframing(&corpus, &stream),
+    ];
+    let measurements = plans.iter().map(|plan| measure(plan, rounds)).collect();
+    Report::new(&corpus, rounds, protocol::fidelity(&corpus), measurements)
+}

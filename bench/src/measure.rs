@@ -1,0 +1,213 @@
+//! Timing: several candidates over the same events, in turns.
+
+use crate::corpus::{Corpus, Family};
+use serde::Serialize;
+use std::fmt;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// The least that is read between two looks at the clock, so that small families are timed as exactly as large ones.
+const SAMPLE_BYTES_MIN: usize = 1 << 20;
+
+/// One way to do what is measured.
+pub struct Candidate<'a> {
+    name: &'static str,
+    pass: Pass<'a>,
+}
+
+/// Goes over events, given by their index. The loop is inside, so that a call costs nothing per event.
+type Pass<'a> = Box<dyn Fn(&[usize]) + 'a>;
+
+impl<'a> Candidate<'a> {
+    /// Does `work` on one item for each event. What it returns is dropped within the time that is measured.
+    pub fn each<T, R>(name: &'static str, items: &'a [T], work: impl Fn(&'a T) -> R + 'a) -> Self {
+        let pass = move |events: &[usize]| {
+            for &event in events {
+                black_box(&work(black_box(&items[event])));
+            }
+        };
+        Self { name, pass: Box::new(pass) }
+    }
+
+    /// Does `work` on all events together; cannot tell families apart.
+    pub fn all<R>(name: &'static str, work: impl Fn() -> R + 'a) -> Self {
+        let pass = move |_: &[usize]| {
+            black_box(&work());
+        };
+        Self { name, pass: Box::new(pass) }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Goes over these events once.
+    pub fn pass(&self, events: &[usize]) {
+        (self.pass)(events);
+    }
+}
+
+impl fmt::Debug for Candidate<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Candidate").field(&self.name).finish()
+    }
+}
+
+/// Events out of the corpus, by index.
+#[derive(Debug)]
+pub struct Selection {
+    /// What they have in common.
+    pub name: &'static str,
+    /// Which they are.
+    pub events: Vec<usize>,
+    /// The length of their JSON.
+    pub bytes: usize,
+}
+
+impl Selection {
+    /// Those that `keep` holds for.
+    pub fn of(corpus: &Corpus, name: &'static str, keep: impl Fn(usize) -> bool) -> Self {
+        let events: Vec<usize> = (0..corpus.samples.len()).filter(|&event| keep(event)).collect();
+        let bytes = events.iter().map(|&event| corpus.samples[event].json.len()).sum();
+        Self { name, events, bytes }
+    }
+
+    /// Those that `keep` holds for, family by family.
+    pub fn by_family(corpus: &Corpus, keep: impl Fn(usize) -> bool) -> Vec<Self> {
+        let of_family = |&family: &Family| {
+            Self::of(corpus, family.name(), |event| corpus.samples[event].family == family && keep(event))
+        };
+        Family::ALL.iter().map(of_family).filter(|selection| !selection.events.is_empty()).collect()
+    }
+}
+
+/// Something to measure.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    /// What.
+    pub title: &'static str,
+    /// What a reader should know of it.
+    pub note: &'static str,
+    /// The ways to do it.
+    pub candidates: Vec<Candidate<'a>>,
+    /// The candidates that the others are compared with.
+    pub baselines: &'static [&'static str],
+    /// What should hold.
+    pub aims: &'static [Aim],
+    /// The events together, in the order they come.
+    pub whole: Selection,
+    /// The same by family, where that is measured.
+    pub families: Vec<Selection>,
+}
+
+/// How long one candidate may take, in times of another one.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Aim {
+    /// The one that should be fast.
+    pub subject: &'static str,
+    /// The one it is compared with.
+    pub baseline: &'static str,
+    /// At most this many times as long.
+    pub ratio_max: f64,
+}
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+pub struct Measurement {
+    /// What.
+    pub title: &'static str,
+    /// What a reader should know of it.
+    pub note: &'static str,
+    /// The candidates that the others are compared with.
+    pub baselines: &'static [&'static str],
+    /// What should hold.
+    pub aims: &'static [Aim],
+    /// Over the events together.
+    pub whole: Row,
+    /// By family.
+    pub families: Vec<Row>,
+}
+
+/// What all candidates took for the same events.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The events.
+    pub selection: &'static str,
+    /// How many.
+    pub events: usize,
+    /// The length of their JSON.
+    pub bytes: usize,
+    /// In the order of the candidates.
+    pub timings: Vec<Timing>,
+}
+
+/// What one candidate took.
+#[derive(Debug, Serialize)]
+pub struct Timing {
+    /// The candidate.
+    pub candidate: &'static str,
+    /// Nanoseconds for an event in the best round: what it costs when nothing else disturbs.
+    pub best_ns: f64,
+    /// The same in the median round; far from the best one, the machine was busy.
+    pub median_ns: f64,
+}
+
+impl Row {
+    /// What a candidate took.
+    #[must_use]
+    pub fn timing(&self, candidate: &str) -> &Timing {
+        let found = self.timings.iter().find(|timing| timing.candidate == candidate);
+        found.expect("baselines and aims name candidates")
+    }
+
+    /// How long one candidate took, in times of another one.
+    #[must_use]
+    pub fn ratio(&self, subject: &str, baseline: &str) -> f64 {
+        self.timing(subject).best_ns / self.timing(baseline).best_ns
+    }
+}
+
+/// Measures all candidates of a plan in turns, so that a change of the machine's speed hits all of them.
+#[must_use]
+pub fn measure(plan: &Plan<'_>, rounds: usize) -> Measurement {
+    Measurement {
+        title: plan.title,
+        note: plan.note,
+        baselines: plan.baselines,
+        aims: plan.aims,
+        whole: measure_row(&plan.candidates, &plan.whole, rounds),
+        families: plan.families.iter().map(|family| measure_row(&plan.candidates, family, rounds)).collect(),
+    }
+}
+
+fn measure_row(candidates: &[Candidate<'_>], selection: &Selection, rounds: usize) -> Row {
+    let repeats = SAMPLE_BYTES_MIN.div_ceil(selection.bytes);
+    let mut taken = vec![Vec::new(); candidates.len()];
+    for _ in 0..rounds {
+        for (candidate, taken) in candidates.iter().zip(&mut taken) {
+            let start = Instant::now();
+            for _ in 0..repeats {
+                candidate.pass(&selection.events);
+            }
+            taken.push(start.elapsed());
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    let per_event = |seconds: f64| seconds * 1e9 / (repeats * selection.events.len()) as f64;
+    let timings = candidates.iter().zip(taken).map(|(candidate, mut taken)| {
+        taken.sort_unstable();
+        Timing {
+            candidate: candidate.name,
+            best_ns: per_event(taken[0].as_secs_f64()),
+            median_ns: per_event(taken[rounds / 2].as_secs_f64()),
+        }
+    });
+    Row {
+        selection: selection.name,
+        events: selection.events.len(),
+        bytes: selection.bytes,
+        timings: timings.collect(),
+    }
+}
