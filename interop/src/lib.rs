@@ -1,1 +1,3 @@
-//! x
+//! The real peers: the published AG-UI packages of npm and PyPI, asked line by line.
+
+pub mod peer;

@@ -1,0 +1,142 @@
+//! What can be said on the command line.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use threadline_protocol::UnknownWords;
+use threadline_protocol::codec::Format;
+
+/// The durable home of AG-UI conversations.
+///
+/// So far: the protocol. Every command reads AG-UI events from a file or from standard input, as JSONL, a JSON array, a
+/// single JSON document, SSE or protobuf, and finds out which. What arrives is kept byte for byte where a command has
+/// no reason to change it.
+#[derive(Debug, Parser)]
+#[command(name = "threadline", version, after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+const EXAMPLES: &str = "\
+Exit status: 0 good, 1 findings, 2 unreadable input or usage, 3 I/O.
+
+Examples:
+  threadline convert --to jsonl recording.sse > events.jsonl
+  threadline convert --to proto events.jsonl > events.bin
+  curl -sN localhost:8000/agent -d @input.json | threadline enforce
+  threadline translate old.jsonl | threadline enforce --format json";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Rewrite a stream of events in another format
+    Convert(ConvertArgs),
+    /// Put events of AG-UI 0.x into the words of 1.0
+    Translate(CommonArgs),
+    /// Drop, strip and refuse what AG-UI 1.0 does not describe, as a 1.0 client does
+    Enforce(EnforceArgs),
+}
+
+impl Command {
+    pub(crate) const fn common(&self) -> &CommonArgs {
+        match self {
+            Self::Convert(args) => &args.common,
+            Self::Translate(args) => args,
+            Self::Enforce(args) => &args.common,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CommonArgs {
+    /// The events: a file, or - for standard input
+    #[arg(value_name = "IN", default_value = "-")]
+    pub(crate) input: PathBuf,
+    /// The format of the input; found out if not given
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) from: Option<InputFormat>,
+    /// Go on after input that cannot be read
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// How findings are written to standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ReportFormat,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConvertArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: OutputFormat,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct EnforceArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// What to do with a word that 1.0 does not allow, such as an unknown role of a text message
+    #[arg(long, value_name = "WHAT", default_value = "refuse")]
+    unknown_words: UnknownWordsArg,
+}
+
+impl EnforceArgs {
+    pub(crate) const fn unknown_words(&self) -> UnknownWords {
+        match self.unknown_words {
+            UnknownWordsArg::Refuse => UnknownWords::Refuse,
+            UnknownWordsArg::Strip => UnknownWords::Strip,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum UnknownWordsArg {
+    /// Refuse the event, as the reference client does
+    Refuse,
+    /// Remove the field, as the specification's prose says
+    Strip,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// An event a line
+    Jsonl,
+    /// One JSON text: an array of events, or a single event
+    Json,
+    /// Server-sent events
+    Sse,
+    /// Length-prefixed protobuf
+    Proto,
+}
+
+impl InputFormat {
+    /// The decoder's format, if that is settled: a JSON text may be an array or a document.
+    pub(crate) const fn settled(self) -> Option<Format> {
+        match self {
+            Self::Jsonl => Some(Format::Jsonl),
+            Self::Json => None,
+            Self::Sse => Some(Format::Sse),
+            Self::Proto => Some(Format::Proto),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// An event a line
+    Jsonl,
+    /// A JSON array
+    Json,
+    /// Server-sent events
+    Sse,
+    /// Length-prefixed protobuf
+    Proto,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// Lines for people
+    Text,
+    /// A JSON object a line
+    Json,
+}

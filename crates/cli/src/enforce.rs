@@ -1,0 +1,44 @@
+//! `threadline enforce`: what a 1.0 reader may see.
+
+use crate::args::EnforceArgs;
+use crate::report::{Failure, Report, Severity};
+use crate::sink::{JsonSink, Layout};
+use threadline_protocol::Received;
+use threadline_protocol::enforce::{Verdict, enforce};
+
+pub(crate) fn run(options: &EnforceArgs, report: &mut Report<'_>) -> Result<(), Failure> {
+    let mut sink = JsonSink::new(Layout::Lines);
+    let result = crate::events::for_each(&options.common, report, |json, place, report| {
+        let received = match Received::read(json) {
+            Ok(received) => received,
+            Err(error) if error.is_unreadable() => {
+                return report.say(Severity::Unreadable, "not_an_event", place, None, "", &error.to_string());
+            }
+            Err(error) => {
+                let message = format!("refused: {error}");
+                return report.say(Severity::Finding, "refused", place, None, error.pointer(), &message);
+            }
+        };
+        let event_type = received.event().type_name().to_str().into_owned();
+        let event_type = Some(event_type.as_str());
+        match enforce(received, options.unknown_words()) {
+            Verdict::Kept { event, removed } => {
+                sink.event(event.json())?;
+                for path in &removed {
+                    let message = format!("unknown, stripped. path={path}");
+                    report.say(Severity::Finding, "stripped", place, event_type, path, &message)?;
+                }
+                Ok(())
+            }
+            Verdict::Dropped => {
+                report.say(Severity::Finding, "dropped", place, event_type, "", "unknown, dropped")
+            }
+            Verdict::Refused(departure) => {
+                let message = format!("refused: {departure}");
+                report.say(Severity::Finding, "refused", place, event_type, &departure.pointer, &message)
+            }
+        }
+    });
+    sink.finish()?;
+    result
+}

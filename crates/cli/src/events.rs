@@ -1,0 +1,106 @@
+//! Events from wherever they are.
+
+use crate::args::{CommonArgs, InputFormat};
+use crate::report::{Failure, Report, Severity};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use threadline_protocol::Limits;
+use threadline_protocol::codec::{Format, InputDecoder, Payload, Place};
+use threadline_protocol::proto::{self, Decoded};
+
+/// How much is read at a time.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Hands out the JSON text of every event of the input, in order. What is no UTF-8 or no protobuf is reported here; that
+/// the text is an event is for the command to see.
+pub(crate) fn for_each(
+    options: &CommonArgs,
+    report: &mut Report<'_>,
+    mut each: impl FnMut(&str, Place, &mut Report<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut input = open(options)?;
+    let mut decoder = match options.from.and_then(InputFormat::settled) {
+        Some(format) => InputDecoder::with_format(format, Limits::default()),
+        None => InputDecoder::new(Limits::default()),
+    };
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        let len = input.read(&mut chunk).map_err(|error| Failure::read(&options.input, error))?;
+        if len == 0 {
+            decoder.finish();
+        } else {
+            decoder.push(&chunk[..len]);
+        }
+        let format = decoder.format();
+        while let Some(payload) = decoder.next_event() {
+            match payload {
+                Ok(payload) => {
+                    if let Some(json) = json_of(payload, format, report)? {
+                        each(&json, payload.place, report)?;
+                    }
+                }
+                Err(error) => {
+                    report.say(
+                        Severity::Unreadable,
+                        "undecodable",
+                        error.place(),
+                        None,
+                        "",
+                        &error.to_string(),
+                    )?;
+                }
+            }
+        }
+        if len == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn open(options: &CommonArgs) -> Result<Box<dyn Read>, Failure> {
+    if options.input.as_os_str() == "-" {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            writeln!(io::stderr().lock(), "threadline: reading events from the terminal, Ctrl-D ends them")
+                .map_err(Failure::write)?;
+        }
+        return Ok(Box::new(stdin.lock()));
+    }
+    let file = File::open(&options.input).map_err(|error| Failure::read(&options.input, error))?;
+    Ok(Box::new(file))
+}
+
+fn json_of<'a>(
+    payload: Payload<'a>,
+    format: Option<Format>,
+    report: &mut Report<'_>,
+) -> Result<Option<Cow<'a, str>>, Failure> {
+    let Payload { bytes, place } = payload;
+    if format == Some(Format::Proto) {
+        return json_of_proto(bytes, place, report).map(|json| json.map(Cow::Owned));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(json) => Ok(Some(Cow::Borrowed(json))),
+        Err(error) => {
+            let message = format!("not UTF-8. byte={}", error.valid_up_to());
+            report.say(Severity::Unreadable, "not_utf8", place, None, "", &message)?;
+            Ok(None)
+        }
+    }
+}
+
+fn json_of_proto(bytes: &[u8], place: Place, report: &mut Report<'_>) -> Result<Option<String>, Failure> {
+    match proto::decode(bytes) {
+        Ok(Decoded::Event(event)) => Ok(Some(event.json().to_owned())),
+        Ok(Decoded::UnknownArm) => {
+            let message = "event of a type that has no name in protobuf, skipped";
+            report.say(Severity::Finding, "unknown_event", place, None, "", message)?;
+            Ok(None)
+        }
+        Err(error) => {
+            report.say(Severity::Unreadable, "not_protobuf", place, None, "", &error.to_string())?;
+            Ok(None)
+        }
+    }
+}
