@@ -24,13 +24,7 @@ fn stream(random: &mut Random) -> Vec<Value> {
             5 => thinking("THINKING_END"),
             6 => with_nulls(random),
             7 => json!({"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "u", "role": "user", "content": parts(random)}]}),
-            _ => loop {
-                // A second run would begin its ids anew with us, and with the reference it would not.
-                let event = any_event(random);
-                if event["type"] != "RUN_STARTED" {
-                    break event;
-                }
-            },
+            _ => later_event(random),
         });
     }
     events
@@ -46,8 +40,18 @@ fn started(random: &mut Random) -> Value {
     started
 }
 
+/// A second run would begin its ids anew with us, and with the reference it would not.
+fn later_event(random: &mut Random) -> Value {
+    loop {
+        let event = any_event(random);
+        if event["type"] != "RUN_STARTED" {
+            return event;
+        }
+    }
+}
+
 fn with_nulls(random: &mut Random) -> Value {
-    let mut event = any_event(random);
+    let mut event = later_event(random);
     let nulls: &[&str] = match text(&event["type"]) {
         "RUN_FINISHED" => &["rawEvent", "result", "outcome"],
         "SUBAGENT_FINISHED" => &["rawEvent", "result"],
