@@ -52,7 +52,8 @@ fn main() -> io::Result<()> {
 fn protocol_report(rounds: usize) -> Report {
     let corpus = corpus::generate();
     let parsed = Parsed::read(&corpus);
-    let stream = protocol::stream(&corpus);
+    let frames = protocol::frames(&corpus);
+    let stream = frames.concat();
     let id = SseId::new("0198c0de-7a3f/18446744073709551615").expect("one line");
     let plans = [
         protocol::reading(&corpus),
@@ -60,7 +61,8 @@ fn protocol_report(rounds: usize) -> Report {
         protocol::reading_beside_ag_ui_core(&corpus),
         protocol::writing(&corpus, &parsed),
         protocol::framing(&corpus, &id),
-        protocol::unframing(&corpus, &stream),
+        protocol::unframing_live(&corpus, &frames),
+        protocol::unframing_backlog(&corpus, &stream),
     ];
     let measurements = plans.iter().map(|plan| measure(plan, rounds)).collect();
     Report::new(&corpus, rounds, protocol::fidelity(&corpus), measurements)

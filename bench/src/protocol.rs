@@ -5,15 +5,16 @@ use crate::fidelity::Fidelity;
 use crate::measure::{Aim, Candidate, Plan, Selection};
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use std::rc::Rc;
 use threadline_protocol::codec::{SseDecoder, SseId, encode_frame};
 use threadline_protocol::{Envelope, Event, Limits, Received};
 
 const VALIDATE: &str = "serde_json, validate only";
 const VALUE: &str = "serde_json `Value`";
 const ENVELOPE: &str = "**`Envelope::read`**";
-const RECEIVED: &str = "**`Received::read`**";
+pub(crate) const RECEIVED: &str = "**`Received::read`**";
 const OWNED: &str = "**`Received::read`**, then `into_owned`";
-const WRITE: &str = "**`Event::to_json`**";
+pub(crate) const WRITE: &str = "**`Event::to_json`**";
 const AG_UI: &str = "ag-ui 0.5.0-alpha.3";
 const AG_UI_CORE: &str = "ag-ui-core 0.1.0";
 
@@ -40,11 +41,11 @@ pub fn fidelity(corpus: &Corpus) -> Vec<Fidelity> {
     ]
 }
 
-/// Reading all events, by what needs no types.
+/// Reading all events.
 #[must_use]
 pub fn reading(corpus: &Corpus) -> Plan<'_> {
     let mut candidates = our_reading(corpus);
-    candidates.insert(2, Candidate::each(ENVELOPE, &corpus.samples, |sample| Envelope::read(&sample.json)));
+    candidates.push(Candidate::each(ENVELOPE, &corpus.samples, |sample| Envelope::read(&sample.json)));
     Plan {
         title: "Reading",
         note: "All events. A relay reads the envelope, everything else reads types.",
@@ -119,7 +120,7 @@ fn our_reading(corpus: &Corpus) -> Vec<Candidate<'_>> {
 /// The events of a corpus, read.
 #[derive(Debug)]
 pub struct Parsed<'a> {
-    events: Vec<Event<'a>>,
+    pub(crate) events: Vec<Event<'a>>,
     values: Vec<Value>,
     /// None where ag-ui cannot read the event.
     ag_ui: Vec<Option<ag_ui::Event>>,
@@ -164,18 +165,13 @@ pub fn writing<'a>(corpus: &Corpus, parsed: &'a Parsed<'_>) -> Plan<'a> {
 pub fn framing<'a>(corpus: &'a Corpus, id: &'a SseId) -> Plan<'a> {
     const COPY: &str = "copy";
     let samples = &corpus.samples;
-    let frame = |sample: &Sample, id: Option<&SseId>| {
-        let mut out = Vec::with_capacity(sample.json.len() + 64);
-        encode_frame(&mut out, sample.json.as_bytes(), id);
-        out
-    };
     Plan {
         title: "SSE framing",
         note: "Each event's stored bytes become a frame in a new buffer. The baseline copies them, unframed.",
         candidates: vec![
             Candidate::each(COPY, samples, |sample| sample.json.as_bytes().to_vec()),
-            Candidate::each("**`encode_frame`**", samples, move |sample| frame(sample, None)),
-            Candidate::each("**`encode_frame`** with an id", samples, move |sample| frame(sample, Some(id))),
+            Candidate::each("**`encode_frame`**", samples, |sample| frame(sample, None)),
+            Candidate::each("**`encode_frame`** with an id", samples, |sample| frame(sample, Some(id))),
             Candidate::each(AG_UI, samples, |sample| ag_ui::encode::sse::frame(&sample.json)),
         ],
         baselines: &[COPY],
@@ -185,27 +181,50 @@ pub fn framing<'a>(corpus: &'a Corpus, id: &'a SseId) -> Plan<'a> {
     }
 }
 
-/// The corpus as one SSE stream.
+/// Every event of the corpus as an SSE frame.
 #[must_use]
-pub fn stream(corpus: &Corpus) -> Vec<u8> {
-    let mut out = Vec::new();
-    for sample in &corpus.samples {
-        encode_frame(&mut out, sample.json.as_bytes(), None);
-    }
+pub fn frames(corpus: &Corpus) -> Vec<Vec<u8>> {
+    corpus.samples.iter().map(|sample| frame(sample, None)).collect()
+}
+
+fn frame(sample: &Sample, id: Option<&SseId>) -> Vec<u8> {
+    // The frame, an id and a little more: one allocation.
+    let mut out = Vec::with_capacity(sample.json.len() + 64);
+    encode_frame(&mut out, sample.json.as_bytes(), id);
     out
 }
 
-/// Taking an SSE stream apart.
+/// Taking apart an SSE stream that is read as it is written.
 #[must_use]
-pub fn unframing<'a>(corpus: &'a Corpus, stream: &'a [u8]) -> Plan<'a> {
-    const SCAN: &str = "memchr, blank lines only";
+pub fn unframing_live<'a>(corpus: &Corpus, frames: &'a [Vec<u8>]) -> Plan<'a> {
+    let chunks = frames.iter().map(Vec::as_slice).collect();
+    unframing(corpus, "SSE decoding, live", "Each frame comes as a chunk of its own.", chunks)
+}
+
+/// Taking apart an SSE stream that is behind.
+#[must_use]
+pub fn unframing_backlog<'a>(corpus: &Corpus, stream: &'a [u8]) -> Plan<'a> {
+    let chunks = stream.chunks(CHUNK_BYTES).collect();
+    unframing(corpus, "SSE decoding, backlog", "The stream comes in chunks of 16 KiB.", chunks)
+}
+
+fn unframing<'a>(
+    corpus: &Corpus,
+    title: &'static str,
+    note: &'static str,
+    chunks: Vec<&'a [u8]>,
+) -> Plan<'a> {
+    const SCAN: &str = "memchr for LF, chunk by chunk";
+    let chunks = Rc::new(chunks);
+    let (ours, theirs) = (Rc::clone(&chunks), Rc::clone(&chunks));
+    let scan = move || chunks.iter().map(|chunk| memchr::memchr_iter(b'\n', chunk).count()).sum::<usize>();
     Plan {
-        title: "SSE decoding",
-        note: "The stream comes in chunks of 16 KiB. The baseline only counts blank lines, without regard for chunks.",
+        title,
+        note,
         candidates: vec![
-            Candidate::all(SCAN, || memchr::memmem::find_iter(stream, b"\n\n").count()),
-            Candidate::all("**`SseDecoder`**", || unframe(stream)),
-            Candidate::all(AG_UI, || unframe_by_ag_ui(stream)),
+            Candidate::all(SCAN, scan),
+            Candidate::all("**`SseDecoder`**", move || unframe(&ours)),
+            Candidate::all(AG_UI, move || unframe_by_ag_ui(&theirs)),
         ],
         baselines: &[SCAN],
         aims: &[],
@@ -214,10 +233,11 @@ pub fn unframing<'a>(corpus: &'a Corpus, stream: &'a [u8]) -> Plan<'a> {
     }
 }
 
-fn unframe(stream: &[u8]) -> usize {
+/// The length of the data in all frames.
+fn unframe(chunks: &[&[u8]]) -> usize {
     let mut decoder = SseDecoder::new(Limits::default());
     let mut bytes = 0;
-    for chunk in stream.chunks(CHUNK_BYTES) {
+    for chunk in chunks {
         decoder.push(chunk);
         while let Some(frame) = decoder.next_event() {
             bytes += frame.expect("no frame is over the limit").data.len();
@@ -226,14 +246,32 @@ fn unframe(stream: &[u8]) -> usize {
     bytes
 }
 
-fn unframe_by_ag_ui(stream: &[u8]) -> usize {
+/// The same by ag-ui's decoder.
+fn unframe_by_ag_ui(chunks: &[&[u8]]) -> usize {
     let mut decoder = ag_ui::client::transport::SseDecoder::new();
     let mut bytes = 0;
-    for chunk in stream.chunks(CHUNK_BYTES) {
+    for chunk in chunks {
         decoder.push(chunk).expect("no frame is over the limit");
         while let Some(frame) = decoder.next_frame().expect("the stream is UTF-8") {
             bytes += frame.data.len();
         }
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus;
+
+    #[test]
+    fn both_decoders_find_every_byte_of_data() {
+        let corpus = corpus::generate();
+        let frames = frames(&corpus);
+        let bytes: usize = corpus.samples.iter().map(|sample| sample.json.len()).sum();
+        let stream = frames.concat();
+        let chunks: Vec<&[u8]> = stream.chunks(CHUNK_BYTES).collect();
+        assert_eq!(unframe(&chunks), bytes);
+        assert_eq!(unframe_by_ag_ui(&chunks), bytes);
+    }
 }

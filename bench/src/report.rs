@@ -55,6 +55,15 @@ impl Report {
         let corpus = parts.into_iter().map(part).collect();
         Self { machine: Machine::current(), rounds, corpus, fidelity, measurements, verdicts }
     }
+
+    /// How much longer than the best round the median one took, on average.
+    fn noise(&self) -> f64 {
+        let rows = self.measurements.iter().flat_map(|measurement| &measurement.whole.timings);
+        let ratios: Vec<f64> = rows.map(|timing| timing.median_ns / timing.best_ns).collect();
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+        let count = ratios.len() as f64;
+        ratios.iter().sum::<f64>() / count
+    }
 }
 
 fn verdicts(measurement: &Measurement) -> impl Iterator<Item = Verdict> {
@@ -83,7 +92,13 @@ fn per(total: usize, count: usize) -> f64 {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { machine, rounds, .. } = self;
-        writeln!(f, "Machine: {machine}. Best of {rounds} rounds.\n")?;
+        writeln!(f, "Machine: {machine}.\n")?;
+        writeln!(
+            f,
+            "Times are the best of {rounds} rounds; the median round took {:.2} times as long. ",
+            self.noise()
+        )?;
+        writeln!(f, "Bold is ours. Less is better, except MB/s.\n")?;
         write_corpus(f, &self.corpus)?;
         write_fidelity(f, &self.fidelity)?;
         for measurement in &self.measurements {

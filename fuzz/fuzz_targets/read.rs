@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use threadline_protocol::enforce::{Verdict, enforce};
-use threadline_protocol::translate::Translator;
+use threadline_protocol::stages::enforce::{Verdict, enforce};
+use threadline_protocol::stages::translate::Translator;
 use threadline_protocol::{Envelope, Received, UnknownWords};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -4,7 +4,7 @@ use crate::args::EnforceArgs;
 use crate::report::{Failure, Report, Severity};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::Received;
-use threadline_protocol::enforce::{Verdict, enforce};
+use threadline_protocol::stages::enforce::{Verdict, enforce};
 
 pub(crate) fn run(options: &EnforceArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let mut sink = JsonSink::new(Layout::Lines);

@@ -4,7 +4,7 @@ use crate::args::CommonArgs;
 use crate::report::{Failure, Report, Severity};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::Received;
-use threadline_protocol::translate::{ChangeKind, Translator};
+use threadline_protocol::stages::translate::{ChangeKind, Translator};
 
 pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let mut sink = JsonSink::new(Layout::Lines);

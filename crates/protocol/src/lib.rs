@@ -2,7 +2,6 @@
 pub mod capabilities;
 pub mod codec;
 pub mod content;
-pub mod enforce;
 pub mod event;
 pub mod json;
 pub mod limits;
@@ -11,7 +10,7 @@ pub mod metadata;
 pub mod patch;
 pub mod run;
 mod schema;
-pub mod translate;
+pub mod stages;
 
 pub use event::{Envelope, Event, EventType, Received};
 pub use json::{Json, Text};

@@ -2,8 +2,8 @@
 //! allocator.
 
 use peak_alloc::PeakAlloc;
-use threadline_protocol::enforce::enforce;
-use threadline_protocol::translate::Translator;
+use threadline_protocol::stages::enforce::enforce;
+use threadline_protocol::stages::translate::Translator;
 use threadline_protocol::{Envelope, Received, UnknownWords};
 
 #[global_allocator]

@@ -4,7 +4,7 @@ use crate::{as_javascript, cases, parse, text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use threadline_interop::peer::Peer;
-use threadline_protocol::enforce::{Verdict, enforce};
+use threadline_protocol::stages::enforce::{Verdict, enforce};
 use threadline_protocol::{Envelope, Received, UnknownWords};
 use threadline_testkit::random::Random;
 use threadline_testkit::{any_event, mutate};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use threadline_interop::peer::Peer;
 use threadline_protocol::Received;
-use threadline_protocol::translate::Translator;
+use threadline_protocol::stages::translate::Translator;
 use threadline_testkit::fill::Fill;
 use threadline_testkit::random::Random;
 use threadline_testkit::{any_event, event};

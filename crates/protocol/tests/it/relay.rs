@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use threadline_protocol::codec::{SseDecoder, encode_frame};
-use threadline_protocol::enforce::{Verdict, enforce};
-use threadline_protocol::translate::Translator;
+use threadline_protocol::stages::enforce::{Verdict, enforce};
+use threadline_protocol::stages::translate::Translator;
 use threadline_protocol::{Envelope, Limits, Received, UnknownWords};
 use threadline_testkit::random::Random;
 use threadline_testkit::{any_event, mutate};
