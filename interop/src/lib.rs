@@ -1,3 +1,4 @@
-//! The real peers: the published AG-UI packages of npm and PyPI, asked line by line.
+//! The real peers, the published AG-UI packages of npm and PyPI, asked line by line; and the generator of our protobuf types.
 
+pub mod codegen;
 pub mod peer;

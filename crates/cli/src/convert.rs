@@ -1,11 +1,12 @@
 //! `threadline convert`: the same events in another format.
 
 use crate::args::{ConvertArgs, OutputFormat};
+use crate::events::{self, Parsed};
 use crate::report::{Failure, Report, Severity};
 use crate::sink::{JsonSink, Layout, ProtoSink};
+use threadline_protocol::Envelope;
 use threadline_protocol::codec::Place;
 use threadline_protocol::proto;
-use threadline_protocol::{Envelope, Received};
 
 pub(crate) fn run(options: &ConvertArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     match options.to {
@@ -19,7 +20,7 @@ pub(crate) fn run(options: &ConvertArgs, report: &mut Report<'_>) -> Result<(), 
 fn to_json(options: &ConvertArgs, report: &mut Report<'_>, layout: Layout) -> Result<(), Failure> {
     let mut sink = JsonSink::new(layout);
     let result =
-        crate::events::for_each(&options.common, report, |json, place, report| match Envelope::read(json) {
+        events::for_each(&options.common, report, |json, place, report| match Envelope::read(json) {
             Ok(_) => sink.event(json),
             Err(error) => {
                 report.say(Severity::Unreadable, "not_an_event", place, None, "", &error.to_string())
@@ -31,7 +32,7 @@ fn to_json(options: &ConvertArgs, report: &mut Report<'_>, layout: Layout) -> Re
 
 fn to_proto(options: &ConvertArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let mut sink = ProtoSink::new();
-    let result = crate::events::for_each(&options.common, report, |json, place, report| {
+    let result = events::for_each(&options.common, report, |json, place, report| {
         event_to_proto(json, place, report, &mut sink)
     });
     sink.finish()?;
@@ -44,21 +45,20 @@ fn event_to_proto(
     report: &mut Report<'_>,
     sink: &mut ProtoSink,
 ) -> Result<(), Failure> {
-    let received = match Received::read(json) {
-        Ok(received) => received,
-        Err(error) if error.is_unreadable() => {
-            return report.say(Severity::Unreadable, "not_an_event", place, None, "", &error.to_string());
-        }
-        Err(error) => {
+    let received = match events::parse(json, place, report)? {
+        Some(Parsed::Event(received)) => received,
+        Some(Parsed::Malformed { event_type, error }) => {
+            let message = format!("left out: {error}");
             return report.say(
                 Severity::Finding,
                 "malformed",
                 place,
-                None,
+                Some(&event_type),
                 error.pointer(),
-                &error.to_string(),
+                &message,
             );
         }
+        None => return Ok(()),
     };
     let event_type = received.event().type_name();
     let event_type = event_type.to_str();

@@ -1,23 +1,28 @@
 //! `threadline enforce`: what a 1.0 reader may see.
 
 use crate::args::EnforceArgs;
+use crate::events::{self, Parsed};
 use crate::report::{Failure, Report, Severity};
 use crate::sink::{JsonSink, Layout};
-use threadline_protocol::Received;
 use threadline_protocol::stages::enforce::{Verdict, enforce};
 
 pub(crate) fn run(options: &EnforceArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let mut sink = JsonSink::new(Layout::Lines);
-    let result = crate::events::for_each(&options.common, report, |json, place, report| {
-        let received = match Received::read(json) {
-            Ok(received) => received,
-            Err(error) if error.is_unreadable() => {
-                return report.say(Severity::Unreadable, "not_an_event", place, None, "", &error.to_string());
-            }
-            Err(error) => {
+    let result = events::for_each(&options.common, report, |json, place, report| {
+        let received = match events::parse(json, place, report)? {
+            Some(Parsed::Event(received)) => received,
+            Some(Parsed::Malformed { event_type, error }) => {
                 let message = format!("refused: {error}");
-                return report.say(Severity::Finding, "refused", place, None, error.pointer(), &message);
+                return report.say(
+                    Severity::Finding,
+                    "refused",
+                    place,
+                    Some(&event_type),
+                    error.pointer(),
+                    &message,
+                );
             }
+            None => return Ok(()),
         };
         let event_type = received.event().type_name().to_str().into_owned();
         let event_type = Some(event_type.as_str());

@@ -5,9 +5,9 @@ use crate::report::{Failure, Report, Severity};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use threadline_protocol::Limits;
 use threadline_protocol::codec::{Format, InputDecoder, Payload, Place};
-use threadline_protocol::proto::{self, Decoded};
+use threadline_protocol::proto::{self, DecodeError, Decoded};
+use threadline_protocol::{Envelope, Limits, ReadError, Received};
 
 /// How much is read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -58,6 +58,36 @@ pub(crate) fn for_each(
     }
 }
 
+/// An event as far as it could be read.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large variant is the usual one")]
+pub(crate) enum Parsed<'a> {
+    Event(Received<'a>),
+    /// A known field is malformed.
+    Malformed {
+        event_type: String,
+        error: ReadError,
+    },
+}
+
+/// Reads an event. A text that is none is reported, and nothing is given.
+pub(crate) fn parse<'a>(
+    json: &'a str,
+    place: Place,
+    report: &mut Report<'_>,
+) -> Result<Option<Parsed<'a>>, Failure> {
+    match (Received::read(json), Envelope::read(json)) {
+        (Ok(received), _) => Ok(Some(Parsed::Event(received))),
+        (Err(error), Ok(envelope)) => {
+            Ok(Some(Parsed::Malformed { event_type: envelope.type_name().to_string(), error }))
+        }
+        (Err(error), Err(_)) => {
+            report.say(Severity::Unreadable, "not_an_event", place, None, "", &error.to_string())?;
+            Ok(None)
+        }
+    }
+}
+
 fn open(options: &CommonArgs) -> Result<Box<dyn Read>, Failure> {
     if options.input.as_os_str() == "-" {
         let stdin = io::stdin();
@@ -92,10 +122,21 @@ fn json_of<'a>(
 
 fn json_of_proto(bytes: &[u8], place: Place, report: &mut Report<'_>) -> Result<Option<String>, Failure> {
     match proto::decode(bytes) {
-        Ok(Decoded::Event(event)) => Ok(Some(event.json().to_owned())),
+        Ok(Decoded::Event { event, dropped }) => {
+            let event_type = event.event().type_name();
+            for path in &dropped {
+                let message = format!("content part of an unknown kind, left out. path={path}");
+                report.say(Severity::Finding, "lost", place, Some(&event_type.to_str()), path, &message)?;
+            }
+            Ok(Some(event.json().to_owned()))
+        }
         Ok(Decoded::UnknownArm) => {
             let message = "event of a type that has no name in protobuf, skipped";
             report.say(Severity::Finding, "unknown_event", place, None, "", message)?;
+            Ok(None)
+        }
+        Err(DecodeError::Field(error)) => {
+            report.say(Severity::Finding, "malformed", place, None, error.pointer(), &error.to_string())?;
             Ok(None)
         }
         Err(error) => {

@@ -24,10 +24,7 @@ fn mutants() -> Vec<String> {
 
 /// Our verdict in the words of the peer.
 fn judge(json: &str) -> Value {
-    let received = match Received::read(json) {
-        Ok(received) => received,
-        Err(_) => return json!({"verdict": "fatal"}),
-    };
+    let Ok(received) = Received::read(json) else { return json!({"verdict": "fatal"}) };
     match enforce(received, UnknownWords::Refuse) {
         Verdict::Kept { event, mut removed } => {
             removed.sort_unstable();

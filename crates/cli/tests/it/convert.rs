@@ -69,7 +69,8 @@ fn what_protobuf_cannot_carry_is_a_finding() {
     let input = "{\"type\":\"RUN_ERROR\",\"message\":\"m\",\"vendor\":1}\n{\"type\":\"VENDOR\"}\n{\"type\":\"RUN_ERROR\"}\n";
     let ran = threadline(&["convert", "--to", "proto", "--format", "json"], input);
     assert_eq!(ran.code, 1);
-    let findings: Vec<serde_json::Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let findings: Vec<serde_json::Value> =
+        ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let codes: Vec<(&str, u64)> = findings
         .iter()
         .map(|finding| (finding["code"].as_str().unwrap(), finding["line"].as_u64().unwrap()))

@@ -19,14 +19,15 @@ fn survivors_go_to_stdout_and_findings_to_stderr() {
         ran.stderr,
         "stdin: line 2: TEXT_MESSAGE_END: unknown, stripped. path=/x\n\
          stdin: line 3: VENDOR: unknown, dropped\n\
-         stdin: line 4: refused: expected a string, found null. path=/messageId, byte=41\n\
+         stdin: line 4: TEXT_MESSAGE_END: refused: expected a string, found null. path=/messageId, byte=39\n\
          stdin: line 5: TEXT_MESSAGE_START: refused: unknown word. path=/role\n"
     );
 
     let ran = threadline(&["enforce", "--unknown-words", "strip", "--format", "json"], input);
     assert_eq!(ran.code, 1);
     assert_eq!(ran.text().lines().count(), 3);
-    let findings: Vec<serde_json::Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let findings: Vec<serde_json::Value> =
+        ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(
         findings[3],
         serde_json::json!({"severity": "finding", "code": "stripped", "event": 5, "line": 5,

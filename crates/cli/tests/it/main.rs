@@ -24,7 +24,7 @@ impl Ran {
 }
 
 /// Runs `threadline` with these arguments and this standard input.
-fn threadline(args: &[&str], stdin: impl AsRef<[u8]>) -> Ran {
+fn threadline(args: &[&str], stdin: impl AsRef<[u8]> + Send) -> Ran {
     let mut child = Command::new(env!("CARGO_BIN_EXE_threadline"))
         .args(args)
         .stdin(Stdio::piped())

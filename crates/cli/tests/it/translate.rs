@@ -18,7 +18,11 @@ fn a_run_of_0_x_is_one_of_1_0() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.text(), threadline(&["translate"], RUN).text());
     assert!(ran.stderr.contains("stdin: line 2: THINKING_START: became REASONING_START\n"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("stdin: line 7: RUN_FINISHED: null removed. path=/outcome\n"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("stdin: line 7: RUN_FINISHED: null removed. path=/outcome\n"),
+        "{}",
+        ran.stderr
+    );
     let enforced = threadline(&["enforce"], &ran.stdout);
     assert_eq!((enforced.code, &enforced.stdout), (0, &ran.stdout), "{}", enforced.stderr);
     // Translating again has nothing left to do.

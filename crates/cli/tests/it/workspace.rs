@@ -34,7 +34,10 @@ fn crates_use_each_other_only_as_drawn() {
                 assert!(may_use.contains(&used), "{name} must not use {used}");
             }
             assert!(used != "threadline-testkit" || for_tests, "{name} uses the testkit outside of tests");
-            assert!(name != "threadline-protocol" || !FORBIDDEN_IN_PROTOCOL.contains(&used), "{name} must not use {used}");
+            assert!(
+                name != "threadline-protocol" || !FORBIDDEN_IN_PROTOCOL.contains(&used),
+                "{name} must not use {used}"
+            );
         }
     }
 }

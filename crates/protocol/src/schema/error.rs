@@ -176,6 +176,6 @@ impl fmt::Display for Departure {
 }
 
 /// A key as a reference token of a JSON pointer.
-pub(super) fn token(key: &Text<'_>) -> String {
+pub(crate) fn token(key: &Text<'_>) -> String {
     key.to_str().replace('~', "~0").replace('/', "~1")
 }

@@ -6,6 +6,7 @@ mod field;
 mod object;
 mod union;
 
+pub(crate) use error::token;
 pub use error::{Departure, DepartureKind, ReadError, ReadErrorKind};
 pub use field::UnknownWords;
 pub(crate) use field::{Context, Field, Flow, Notes, Removals};
