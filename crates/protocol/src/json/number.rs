@@ -1,5 +1,7 @@
 //! The two kinds of integers that the protocol has.
 
+use std::fmt;
+use std::num::NonZeroU64;
 use thiserror::Error;
 
 /// The largest integer that a JavaScript number holds exactly: 2^53 - 1.
@@ -10,8 +12,11 @@ const SAFE_MAX: u64 = (1 << 53) - 1;
 pub struct SafeInt(i64);
 
 /// A count in the range that JavaScript keeps exact, such as a number of tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Count(u64);
+///
+/// Kept one larger than it is, so that an absent count takes no more room than one that is there: a list of empty usage
+/// entries must not cost many times its text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Count(NonZeroU64);
 
 /// An integer that the protocol cannot carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -56,12 +61,12 @@ impl Count {
     /// The number.
     #[must_use]
     pub const fn get(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Reads the text of a JSON number, like [`SafeInt`].
     pub(crate) fn from_json(number: &str) -> Option<Self> {
-        u64::try_from(SafeInt::from_json(number)?.get()).ok().map(Self)
+        u64::try_from(SafeInt::from_json(number)?.get()).ok()?.try_into().ok()
     }
 }
 
@@ -69,13 +74,19 @@ impl TryFrom<u64> for Count {
     type Error = OutOfRange;
 
     fn try_from(value: u64) -> Result<Self, OutOfRange> {
-        if value <= SAFE_MAX { Ok(Self(value)) } else { Err(OutOfRange) }
+        if value <= SAFE_MAX { Ok(Self(NonZeroU64::MIN.saturating_add(value))) } else { Err(OutOfRange) }
     }
 }
 
 impl From<u32> for Count {
     fn from(value: u32) -> Self {
-        Self(value.into())
+        Self(NonZeroU64::MIN.saturating_add(value.into()))
+    }
+}
+
+impl fmt::Debug for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Count").field(&self.get()).finish()
     }
 }
 
@@ -106,5 +117,9 @@ mod tests {
         }
         assert_eq!(Count::from_json("-1"), None);
         assert_eq!(Count::from_json("7.0").map(Count::get), Some(7));
+        assert_eq!(Count::from_json("0").map(Count::get), Some(0));
+        assert_eq!(Count::from_json("9007199254740991").map(Count::get), Some(9_007_199_254_740_991));
+        assert_eq!(Count::from(5).get(), 5);
+        assert_eq!(Count::try_from(1 << 53), Err(OutOfRange));
     }
 }
