@@ -1,14 +1,25 @@
 //! `threadline enforce`: what a 1.0 reader may see.
 
 use crate::args::EnforceArgs;
-use crate::events::{self, Parsed};
+use crate::events::{self, Command, Parsed};
 use crate::report::{Failure, Report, Severity};
 use crate::sink::{JsonSink, Layout};
+use threadline_protocol::UnknownWords;
+use threadline_protocol::codec::Place;
 use threadline_protocol::stages::enforce::{Verdict, enforce};
 
 pub(crate) fn run(options: &EnforceArgs, report: &mut Report<'_>) -> Result<(), Failure> {
-    let mut sink = JsonSink::new(Layout::Lines);
-    let result = events::for_each(&options.common, report, |json, place, report| {
+    let enforce = Enforce { words: options.unknown_words(), sink: JsonSink::new(Layout::Lines) };
+    events::run(&options.common, report, enforce)
+}
+
+struct Enforce {
+    words: UnknownWords,
+    sink: JsonSink,
+}
+
+impl Command for Enforce {
+    fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         let received = match events::parse(json, place, report)? {
             Some(Parsed::Event(received)) => received,
             Some(Parsed::Malformed { event_type, error }) => {
@@ -26,9 +37,9 @@ pub(crate) fn run(options: &EnforceArgs, report: &mut Report<'_>) -> Result<(), 
         };
         let event_type = received.event().type_name().to_str().into_owned();
         let event_type = Some(event_type.as_str());
-        match enforce(received, options.unknown_words()) {
+        match enforce(received, self.words) {
             Verdict::Kept { event, removed } => {
-                sink.event(event.json())?;
+                self.sink.event(event.json())?;
                 for path in &removed {
                     let message = format!("unknown, stripped. path={path}");
                     report.say(Severity::Finding, "stripped", place, event_type, path, &message)?;
@@ -43,7 +54,13 @@ pub(crate) fn run(options: &EnforceArgs, report: &mut Report<'_>) -> Result<(), 
                 report.say(Severity::Finding, "refused", place, event_type, &departure.pointer, &message)
             }
         }
-    });
-    sink.finish()?;
-    result
+    }
+
+    fn idle(&mut self) -> Result<(), Failure> {
+        self.sink.flush()
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        self.sink.finish()
+    }
 }

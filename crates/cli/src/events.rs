@@ -12,13 +12,31 @@ use threadline_protocol::{Envelope, Limits, ReadError, Received};
 /// How much is read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Hands out the JSON text of every event of the input, in order. What is no UTF-8 or no protobuf is reported here; that
-/// the text is an event is for the command to see.
-pub(crate) fn for_each(
+/// What a command does with events.
+pub(crate) trait Command {
+    /// Takes the next event. That the text is one is for the command to see.
+    fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure>;
+
+    /// Everything that has arrived was taken, and what follows may take its time: whoever waits should see the results.
+    fn idle(&mut self) -> Result<(), Failure>;
+
+    /// There are no more events, or none that can be read.
+    fn finish(self) -> Result<(), Failure>;
+}
+
+/// Hands every event of the input to the command, in order.
+pub(crate) fn run(
     options: &CommonArgs,
     report: &mut Report<'_>,
-    mut each: impl FnMut(&str, Place, &mut Report<'_>) -> Result<(), Failure>,
+    mut command: impl Command,
 ) -> Result<(), Failure> {
+    let result = feed(options, report, &mut command);
+    command.finish()?;
+    result
+}
+
+/// What is no UTF-8 or no protobuf is reported here.
+fn feed(options: &CommonArgs, report: &mut Report<'_>, command: &mut impl Command) -> Result<(), Failure> {
     let mut input = open(options)?;
     let mut decoder = match options.from.and_then(InputFormat::settled) {
         Some(format) => InputDecoder::with_format(format, Limits::default()),
@@ -37,7 +55,7 @@ pub(crate) fn for_each(
             match payload {
                 Ok(payload) => {
                     if let Some(json) = json_of(payload, format, report)? {
-                        each(&json, payload.place, report)?;
+                        command.event(&json, payload.place, report)?;
                     }
                 }
                 Err(error) => {
@@ -55,6 +73,7 @@ pub(crate) fn for_each(
         if len == 0 {
             return Ok(());
         }
+        command.idle()?;
     }
 }
 

@@ -47,13 +47,18 @@ impl JsonSink {
         self.out.write_all(&self.frame).map_err(Failure::write)
     }
 
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        self.out.flush().map_err(Failure::write)
+    }
+
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let end: &[u8] = match (self.layout, self.first) {
             (Layout::Array, true) => b"[]\n",
             (Layout::Array, false) => b"\n]\n",
             (Layout::Lines | Layout::Sse, _) => b"",
         };
-        self.out.write_all(end).and_then(|()| self.out.flush()).map_err(Failure::write)
+        self.out.write_all(end).map_err(Failure::write)?;
+        self.flush()
     }
 }
 
@@ -74,7 +79,7 @@ impl ProtoSink {
         self.out.write_all(&frame).map_err(Failure::write)
     }
 
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.out.flush().map_err(Failure::write)
     }
 }

@@ -1,22 +1,30 @@
 //! `threadline translate`: events of 0.x in the words of 1.0.
 
 use crate::args::CommonArgs;
-use crate::events::{self, Parsed};
+use crate::events::{self, Command, Parsed};
 use crate::report::{Failure, Report, Severity};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::codec::Place;
 use threadline_protocol::stages::translate::{Change, ChangeKind, Translator};
 
 pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), Failure> {
-    let mut sink = JsonSink::new(Layout::Lines);
-    let mut translator = Translator::new();
-    let result = events::for_each(options, report, |json, place, report| {
+    let translate = Translate { translator: Translator::new(), sink: JsonSink::new(Layout::Lines) };
+    events::run(options, report, translate)
+}
+
+struct Translate {
+    translator: Translator,
+    sink: JsonSink,
+}
+
+impl Command for Translate {
+    fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         let (event_type, error) = match events::parse(json, place, report)? {
             Some(Parsed::Event(received)) => {
                 let event_type = received.event().type_name().to_string();
-                match translator.translate(received) {
+                match self.translator.translate(received) {
                     Ok(translated) => {
-                        sink.event(translated.event.json())?;
+                        self.sink.event(translated.event.json())?;
                         return say_changes(&translated.changes, place, &event_type, report);
                     }
                     Err(error) => (event_type, error),
@@ -26,12 +34,18 @@ pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), F
             None => return Ok(()),
         };
         // Whether it may be seen is for enforce to say.
-        sink.event(json)?;
+        self.sink.event(json)?;
         let message = format!("malformed, left as it is: {error}");
         report.say(Severity::Finding, "malformed", place, Some(&event_type), error.pointer(), &message)
-    });
-    sink.finish()?;
-    result
+    }
+
+    fn idle(&mut self) -> Result<(), Failure> {
+        self.sink.flush()
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        self.sink.finish()
+    }
 }
 
 fn say_changes(

@@ -1,6 +1,8 @@
 //! How the program is spoken to, and how it ends.
 
 use crate::threadline;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 
 #[test]
 fn alone_it_says_what_it_can_do() {
@@ -32,4 +34,25 @@ fn the_format_can_be_told() {
     assert_eq!((told.code, told.text()), (0, "{\"type\":\"X\"}\n"));
     let wrong = threadline(&["convert", "--from", "jsonl", "--to", "jsonl"], "data: {\"type\":\"X\"}\n\n");
     assert_eq!(wrong.code, 2);
+}
+
+#[test]
+fn results_of_a_live_stream_appear_at_once() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_threadline"))
+        .args(["convert", "--from", "sse", "--to", "jsonl"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for _ in 0..3 {
+        stdin.write_all(b"data: {\"type\":\"X\"}\n\n").unwrap();
+        // The input stays open: a result that waited for its end would never come.
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, "{\"type\":\"X\"}\n");
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
 }
