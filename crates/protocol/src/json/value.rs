@@ -78,6 +78,12 @@ impl<'a> Json<'a> {
         self.0 == "null"
     }
 
+    /// The string that this is, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<Text<'_>> {
+        self.reader().string().ok()
+    }
+
     /// Reads the value into a type of the caller's.
     ///
     /// # Errors

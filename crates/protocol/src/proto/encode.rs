@@ -12,7 +12,7 @@ use crate::content::{Content, ContentPart, Source};
 use crate::event::{
     EncryptedSubtype, Event, ReasoningRole, RunFinished, SubagentFinished, TextRole, ToolCallResult, ToolRole,
 };
-use crate::json::{Count, Json, JsonNonNull, JsonObject, Kind, SafeInt, Text};
+use crate::json::{Count, Json, JsonNonNull, JsonObject, SafeInt, Text};
 use crate::message::{Message, ToolCall, ToolCallKind};
 use crate::metadata::Metadata;
 use crate::patch::Operation;
@@ -232,21 +232,12 @@ fn unknown_outcome(trail: &mut Trail, unknown: &Unknown<'_>) -> String {
     let mut outcome_type = None;
     let object = JsonObject::try_from(unknown.as_json().clone());
     for (key, value) in object.iter().flat_map(JsonObject::members) {
-        match string(&value).filter(|word| key == "type" && !word.is_empty()) {
+        match value.as_text().filter(|word| key == "type" && !word.is_empty()) {
             Some(word) => outcome_type = Some(word.to_str().into_owned()),
             None => trail.note_member(&key),
         }
     }
     outcome_type.unwrap_or_default()
-}
-
-/// The string that a JSON value is, if it is one.
-fn string<'a>(json: &'a Json<'_>) -> Option<Text<'a>> {
-    let mut reader = json.reader();
-    match reader.kind() {
-        Ok(Kind::String) => reader.string().ok(),
-        _ => None,
-    }
 }
 
 macro_rules! encode_objects {
@@ -381,7 +372,7 @@ impl ToWire<generated::JsonPatchOperation> for Operation<'_> {
         };
         // Operations are open, and the binary form has these two for all of them.
         for (key, json) in extra {
-            match (key.as_str(), string(json)) {
+            match (key.as_str(), json.as_text()) {
                 (Some("value"), _) => wire.value = Some(member(trail, "value", json)?),
                 (Some("from"), Some(from)) => wire.from = member(trail, "from", &from)?,
                 _ => trail.note_member(key),

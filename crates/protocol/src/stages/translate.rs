@@ -322,7 +322,7 @@ impl Media {
         let members = object.members();
         let string = |name: &str| {
             let (_, value) = members.iter().find(|(key, _)| *key == name)?;
-            value.reader().string().ok().map(|text| text.to_str().into_owned())
+            value.as_text().map(|text| text.to_str().into_owned())
         };
         let filled = |name: &str| string(name).filter(|text| !text.is_empty());
         if string("type")? != "binary" {
@@ -360,7 +360,7 @@ impl Media {
             let object = JsonObject::try_from(metadata.as_json().clone()).ok()?;
             let members = object.members();
             let (_, value) = members.iter().find(|(key, _)| *key == "filename")?;
-            value.reader().string().ok().map(|text| text.to_str().into_owned())
+            value.as_text().map(|text| text.to_str().into_owned())
         });
         Some(Self {
             kind,
