@@ -120,6 +120,6 @@ mod tests {
         assert_eq!(Count::from_json("0").map(Count::get), Some(0));
         assert_eq!(Count::from_json("9007199254740991").map(Count::get), Some(9_007_199_254_740_991));
         assert_eq!(Count::from(5).get(), 5);
-        assert_eq!(Count::try_from(1 << 53), Err(OutOfRange));
+        assert_eq!(Count::try_from(1_u64 << 53), Err(OutOfRange));
     }
 }
