@@ -4,5 +4,6 @@ pub mod corpus;
 pub mod fidelity;
 pub mod machine;
 pub mod measure;
+pub mod protobuf;
 pub mod protocol;
 pub mod report;

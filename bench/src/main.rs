@@ -2,10 +2,10 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::io::{self, Write};
-use threadline_bench::corpus;
 use threadline_bench::measure::measure;
-use threadline_bench::protocol::{self, Parsed};
+use threadline_bench::protocol::Parsed;
 use threadline_bench::report::Report;
+use threadline_bench::{corpus, protobuf, protocol};
 use threadline_protocol::codec::SseId;
 
 /// Benchmarks of Threadline beside its peers.
@@ -52,6 +52,7 @@ fn main() -> io::Result<()> {
 fn protocol_report(rounds: usize) -> Report {
     let corpus = corpus::generate();
     let parsed = Parsed::read(&corpus);
+    let encoded = protobuf::encoded(&parsed);
     let frames = protocol::frames(&corpus);
     let stream = frames.concat();
     let id = SseId::new("0198c0de-7a3f/18446744073709551615").expect("one line");
@@ -63,6 +64,8 @@ fn protocol_report(rounds: usize) -> Report {
         protocol::framing(&corpus, &id),
         protocol::unframing_live(&corpus, &frames),
         protocol::unframing_backlog(&corpus, &stream),
+        protobuf::encoding(&corpus, &parsed, &encoded),
+        protobuf::decoding(&corpus, &encoded),
     ];
     let measurements = plans.iter().map(|plan| measure(plan, rounds)).collect();
     Report::new(&corpus, rounds, protocol::fidelity(&corpus), measurements)

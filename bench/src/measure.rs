@@ -12,6 +12,7 @@ const SAMPLE_BYTES_MIN: usize = 1 << 20;
 /// One way to do what is measured.
 pub struct Candidate<'a> {
     name: &'static str,
+    is_ours: bool,
     pass: Pass<'a>,
 }
 
@@ -26,7 +27,7 @@ impl<'a> Candidate<'a> {
                 black_box(&work(black_box(&items[event])));
             }
         };
-        Self { name, pass: Box::new(pass) }
+        Self { name, is_ours: false, pass: Box::new(pass) }
     }
 
     /// Does `work` on all events together; cannot tell families apart.
@@ -34,7 +35,13 @@ impl<'a> Candidate<'a> {
         let pass = move |_: &[usize]| {
             black_box(&work());
         };
-        Self { name, pass: Box::new(pass) }
+        Self { name, is_ours: false, pass: Box::new(pass) }
+    }
+
+    /// Says that this is Threadline's.
+    #[must_use]
+    pub fn ours(self) -> Self {
+        Self { is_ours: true, ..self }
     }
 
     /// What it is called.
@@ -89,7 +96,7 @@ pub struct Plan<'a> {
     /// What.
     pub title: &'static str,
     /// What a reader should know of it.
-    pub note: &'static str,
+    pub note: String,
     /// The ways to do it.
     pub candidates: Vec<Candidate<'a>>,
     /// The candidates that the others are compared with.
@@ -119,7 +126,7 @@ pub struct Measurement {
     /// What.
     pub title: &'static str,
     /// What a reader should know of it.
-    pub note: &'static str,
+    pub note: String,
     /// The candidates that the others are compared with.
     pub baselines: &'static [&'static str],
     /// What should hold.
@@ -148,6 +155,8 @@ pub struct Row {
 pub struct Timing {
     /// The candidate.
     pub candidate: &'static str,
+    /// Whether it is Threadline's.
+    pub is_ours: bool,
     /// Nanoseconds for an event in the best round: what it costs when nothing else disturbs.
     pub best_ns: f64,
     /// The same in the median round; far from the best one, the machine was busy.
@@ -174,7 +183,7 @@ impl Row {
 pub fn measure(plan: &Plan<'_>, rounds: usize) -> Measurement {
     Measurement {
         title: plan.title,
-        note: plan.note,
+        note: plan.note.clone(),
         baselines: plan.baselines,
         aims: plan.aims,
         whole: measure_row(&plan.candidates, &plan.whole, rounds),
@@ -200,6 +209,7 @@ fn measure_row(candidates: &[Candidate<'_>], selection: &Selection, rounds: usiz
         taken.sort_unstable();
         Timing {
             candidate: candidate.name,
+            is_ours: candidate.is_ours,
             best_ns: per_event(taken[0].as_secs_f64()),
             median_ns: per_event(taken[rounds / 2].as_secs_f64()),
         }

@@ -10,11 +10,11 @@ use threadline_protocol::codec::{SseDecoder, SseId, encode_frame};
 use threadline_protocol::{Envelope, Event, Limits, Received};
 
 const VALIDATE: &str = "serde_json, validate only";
-const VALUE: &str = "serde_json `Value`";
-const ENVELOPE: &str = "**`Envelope::read`**";
-pub(crate) const RECEIVED: &str = "**`Received::read`**";
-const OWNED: &str = "**`Received::read`**, then `into_owned`";
-pub(crate) const WRITE: &str = "**`Event::to_json`**";
+const VALUE: &str = "serde_json Value";
+const ENVELOPE: &str = "Envelope::read";
+pub(crate) const RECEIVED: &str = "Received::read";
+const OWNED: &str = "Received::read, into_owned";
+pub(crate) const WRITE: &str = "Event::to_json";
 const AG_UI: &str = "ag-ui 0.5.0-alpha.3";
 const AG_UI_CORE: &str = "ag-ui-core 0.1.0";
 
@@ -45,10 +45,10 @@ pub fn fidelity(corpus: &Corpus) -> Vec<Fidelity> {
 #[must_use]
 pub fn reading(corpus: &Corpus) -> Plan<'_> {
     let mut candidates = our_reading(corpus);
-    candidates.push(Candidate::each(ENVELOPE, &corpus.samples, |sample| Envelope::read(&sample.json)));
+    candidates.push(Candidate::each(ENVELOPE, &corpus.samples, |sample| Envelope::read(&sample.json)).ours());
     Plan {
         title: "Reading",
-        note: "All events. A relay reads the envelope, everything else reads types.",
+        note: "All events. A relay reads the envelope, everything else reads types.".to_owned(),
         candidates,
         baselines: &[VALIDATE, VALUE],
         aims: &[
@@ -68,7 +68,7 @@ pub fn reading_beside_ag_ui(corpus: &Corpus) -> Plan<'_> {
     candidates.push(Candidate::each(AG_UI, &corpus.samples, |sample| read_by_ag_ui(&sample.json)));
     Plan {
         title: "Reading beside ag-ui",
-        note: "The events that it can read.",
+        note: "The events that it can read.".to_owned(),
         candidates,
         baselines: &[VALUE, AG_UI],
         aims: &[
@@ -88,7 +88,7 @@ pub fn reading_beside_ag_ui_core(corpus: &Corpus) -> Plan<'_> {
     candidates.push(Candidate::each(AG_UI_CORE, &corpus.samples, |sample| read_by_ag_ui_core(&sample.json)));
     Plan {
         title: "Reading beside ag-ui-core",
-        note: "The events that it can read.",
+        note: "The events that it can read.".to_owned(),
         candidates,
         baselines: &[VALUE, AG_UI_CORE],
         aims: &[
@@ -110,10 +110,11 @@ fn our_reading(corpus: &Corpus) -> Vec<Candidate<'_>> {
     vec![
         Candidate::each(VALIDATE, samples, |sample| serde_json::from_str::<IgnoredAny>(&sample.json)),
         Candidate::each(VALUE, samples, |sample| serde_json::from_str::<Value>(&sample.json)),
-        Candidate::each(RECEIVED, samples, |sample| Received::read(&sample.json)),
+        Candidate::each(RECEIVED, samples, |sample| Received::read(&sample.json)).ours(),
         Candidate::each(OWNED, samples, |sample| {
             Received::read(&sample.json).map(|received| received.into_event().into_owned())
-        }),
+        })
+        .ours(),
     ]
 }
 
@@ -147,10 +148,10 @@ pub fn writing<'a>(corpus: &Corpus, parsed: &'a Parsed<'_>) -> Plan<'a> {
     let readable = |event: usize| parsed.ag_ui[event].is_some();
     Plan {
         title: "Writing",
-        note: "The events that ag-ui can read.",
+        note: "The events that ag-ui can read.".to_owned(),
         candidates: vec![
             Candidate::each(VALUE, &parsed.values, Value::to_string),
-            Candidate::each(WRITE, &parsed.events, Event::to_json),
+            Candidate::each(WRITE, &parsed.events, Event::to_json).ours(),
             Candidate::each(AG_UI, &parsed.ag_ui, serde_json::to_string),
         ],
         baselines: &[VALUE],
@@ -167,11 +168,12 @@ pub fn framing<'a>(corpus: &'a Corpus, id: &'a SseId) -> Plan<'a> {
     let samples = &corpus.samples;
     Plan {
         title: "SSE framing",
-        note: "Each event's stored bytes become a frame in a new buffer. The baseline copies them, unframed.",
+        note: "Each event's stored bytes become a frame in a new buffer. The baseline copies them, unframed."
+            .to_owned(),
         candidates: vec![
             Candidate::each(COPY, samples, |sample| sample.json.as_bytes().to_vec()),
-            Candidate::each("**`encode_frame`**", samples, |sample| frame(sample, None)),
-            Candidate::each("**`encode_frame`** with an id", samples, |sample| frame(sample, Some(id))),
+            Candidate::each("encode_frame", samples, |sample| frame(sample, None)).ours(),
+            Candidate::each("encode_frame with an id", samples, |sample| frame(sample, Some(id))).ours(),
             Candidate::each(AG_UI, samples, |sample| ag_ui::encode::sse::frame(&sample.json)),
         ],
         baselines: &[COPY],
@@ -220,10 +222,10 @@ fn unframing<'a>(
     let scan = move || chunks.iter().map(|chunk| memchr::memchr_iter(b'\n', chunk).count()).sum::<usize>();
     Plan {
         title,
-        note,
+        note: note.to_owned(),
         candidates: vec![
             Candidate::all(SCAN, scan),
-            Candidate::all("**`SseDecoder`**", move || unframe(&ours)),
+            Candidate::all("SseDecoder", move || unframe(&ours)).ours(),
             Candidate::all(AG_UI, move || unframe_by_ag_ui(&theirs)),
         ],
         baselines: &[SCAN],

@@ -3,7 +3,7 @@
 use crate::corpus::Corpus;
 use crate::fidelity::Fidelity;
 use crate::machine::Machine;
-use crate::measure::{Aim, Measurement, Row, Selection};
+use crate::measure::{Aim, Measurement, Row, Selection, Timing};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -95,7 +95,7 @@ impl fmt::Display for Report {
         writeln!(f, "Machine: {machine}.\n")?;
         writeln!(
             f,
-            "Times are the best of {rounds} rounds; the median round took {:.2} times as long. ",
+            "Times are the best of {rounds} rounds; the median round took {:.2} times as long.",
             self.noise()
         )?;
         writeln!(f, "Bold is ours. Less is better, except MB/s.\n")?;
@@ -132,6 +132,12 @@ fn counts(counts: &BTreeMap<impl fmt::Display, usize>) -> String {
     if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
 }
 
+/// A candidate's name; ours stands out.
+fn shown(timing: &Timing) -> String {
+    let name = timing.candidate;
+    if timing.is_ours { format!("**{name}**") } else { name.to_owned() }
+}
+
 fn write_measurement(f: &mut fmt::Formatter<'_>, measurement: &Measurement) -> fmt::Result {
     let Measurement { title, note, baselines, aims, whole, families } = measurement;
     let Row { events, bytes, timings, .. } = whole;
@@ -141,7 +147,7 @@ fn write_measurement(f: &mut fmt::Formatter<'_>, measurement: &Measurement) -> f
     writeln!(f, "|---|--:|--:|{}", "--:|".repeat(baselines.len()))?;
     for timing in timings {
         let speed = per(*bytes, *events) * 1000.0 / timing.best_ns;
-        write!(f, "| {} | {:.0} | {speed:.0} |", timing.candidate, timing.best_ns)?;
+        write!(f, "| {} | {:.0} | {speed:.0} |", shown(timing), timing.best_ns)?;
         for baseline in *baselines {
             write!(f, " {:.2} |", whole.ratio(timing.candidate, baseline))?;
         }
@@ -150,7 +156,7 @@ fn write_measurement(f: &mut fmt::Formatter<'_>, measurement: &Measurement) -> f
     if families.is_empty() {
         return Ok(());
     }
-    let names: String = timings.iter().map(|timing| format!(" {} |", timing.candidate)).collect();
+    let names: String = timings.iter().map(|timing| format!(" {} |", shown(timing))).collect();
     let pairs: String = aims.iter().map(|aim| format!(" {} / {} |", aim.subject, aim.baseline)).collect();
     writeln!(f, "\nBy family, ns/event:\n\n| family | bytes/event |{names}{pairs}")?;
     writeln!(f, "|---|--:|{}", "--:|".repeat(timings.len() + aims.len()))?;

@@ -238,7 +238,7 @@ impl Event<'_> {
     /// Writes the event as one line of JSON, without optional nulls.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut out = String::with_capacity(128);
+        let mut out = String::with_capacity(256);
         self.write(&mut out);
         out
     }

@@ -100,6 +100,15 @@ impl<'a> Reader<'a> {
         self.pos += 1;
     }
 
+    /// Passes a value if it is written exactly so and no whitespace comes first.
+    pub(crate) fn pass(&mut self, value: &str) -> bool {
+        let is_next = self.bytes()[self.pos..].starts_with(value.as_bytes());
+        if is_next {
+            self.pos += value.len();
+        }
+        is_next
+    }
+
     /// Passes the next key of the object and its colon, or the end of the object.
     pub(crate) fn next_key(&mut self, first: &mut bool) -> Read<Option<Text<'a>>> {
         self.skip_whitespace();
@@ -180,24 +189,57 @@ impl<'a> Reader<'a> {
         self.string_with_escapes(start)
     }
 
+    /// Decodes the string that began at `start`, where what comes before the first escape is passed.
     fn string_with_escapes(&mut self, start: usize) -> Read<Text<'a>> {
-        let mut decoded = self.bytes()[start..self.pos].to_vec();
+        let plain = self.since(start);
+        // A guess that is right for most strings with an escape or two.
+        let mut decoded = String::with_capacity(2 * plain.len() + 32);
+        decoded.push_str(plain);
         loop {
-            match self.byte() {
-                Some(b'"') => {
-                    self.pos += 1;
-                    return Ok(Text::from_wtf8(decoded));
-                }
-                Some(b'\\') => self.escape(&mut decoded)?,
-                _ => return Err(self.syntax("control character in a string")),
+            if self.byte() == Some(b'"') {
+                self.pos += 1;
+                return Ok(Text::from(decoded));
             }
-            let plain_from = self.pos;
-            self.pos = plain_end(self.bytes(), plain_from);
-            decoded.extend_from_slice(&self.bytes()[plain_from..self.pos]);
+            match self.escape()? {
+                Escape::Character(character) => decoded.push(character),
+                Escape::Surrogate(unit) => {
+                    return self.string_with_surrogates(decoded.into_bytes(), unit);
+                }
+            }
+            decoded.push_str(self.plain());
         }
     }
 
-    fn escape(&mut self, decoded: &mut Vec<u8>) -> Read<()> {
+    /// Decodes the rest of a string after its first lone surrogate.
+    #[cold]
+    fn string_with_surrogates(&mut self, mut decoded: Vec<u8>, unit: u16) -> Read<Text<'a>> {
+        push_surrogate(&mut decoded, unit);
+        loop {
+            decoded.extend_from_slice(self.plain().as_bytes());
+            if self.byte() == Some(b'"') {
+                self.pos += 1;
+                return Ok(Text::from_wtf8(decoded));
+            }
+            match self.escape()? {
+                Escape::Character(character) => {
+                    decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                Escape::Surrogate(unit) => push_surrogate(&mut decoded, unit),
+            }
+        }
+    }
+
+    /// Passes plain characters.
+    fn plain(&mut self) -> &'a str {
+        let start = self.pos;
+        self.pos = plain_end(self.bytes(), start);
+        self.since(start)
+    }
+
+    fn escape(&mut self) -> Read<Escape> {
+        if self.byte() != Some(b'\\') {
+            return Err(self.syntax("control character in a string"));
+        }
         self.pos += 1;
         let plain = match self.byte() {
             Some(plain @ (b'"' | b'\\' | b'/')) => plain,
@@ -206,33 +248,29 @@ impl<'a> Reader<'a> {
             Some(b'n') => b'\n',
             Some(b'r') => b'\r',
             Some(b't') => b'\t',
-            Some(b'u') => return self.unicode_escape(decoded),
+            Some(b'u') => return self.unicode_escape(),
             _ => return Err(self.syntax("unknown escape in a string")),
         };
         self.pos += 1;
-        decoded.push(plain);
-        Ok(())
+        Ok(Escape::Character(plain.into()))
     }
 
-    fn unicode_escape(&mut self, decoded: &mut Vec<u8>) -> Read<()> {
+    fn unicode_escape(&mut self) -> Read<Escape> {
         self.pos += 1;
         let unit = self.hex4()?;
         if let Some(character) = char::from_u32(unit.into()) {
-            decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-            return Ok(());
+            return Ok(Escape::Character(character));
         }
         // A surrogate. Its other half makes a character of it, if that follows at once.
         let after = self.pos;
         if self.bytes()[after..].starts_with(b"\\u") {
             self.pos += 2;
             if let Some(character) = join(unit, self.hex4()?) {
-                decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                return Ok(());
+                return Ok(Escape::Character(character));
             }
             self.pos = after;
         }
-        push_surrogate(decoded, unit);
-        Ok(())
+        Ok(Escape::Surrogate(unit))
     }
 
     fn hex4(&mut self) -> Read<u16> {
@@ -408,6 +446,13 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// What an escape stands for.
+enum Escape {
+    Character(char),
+    /// A lone one.
+    Surrogate(u16),
+}
+
 /// Which of several members with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
@@ -419,7 +464,7 @@ pub(crate) enum Which {
 ///
 /// Looks at eight bytes at a time; a byte of `hits` is flagged when the byte there is one of them. Borrows may
 /// flag too many bytes, but only above a true one, and the lowest is what counts.
-fn plain_end(bytes: &[u8], from: usize) -> usize {
+pub(super) fn plain_end(bytes: &[u8], from: usize) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let mut at = from;

@@ -20,7 +20,7 @@ enum Repr<'a> {
     Str(Cow<'a, str>),
     /// WTF-8: UTF-8 in which lone surrogates are encoded as if they were characters. Holds at least one, so
     /// that every text has exactly one representation and equality is equality of bytes.
-    IllFormed(Vec<u8>),
+    IllFormed(Box<[u8]>),
 }
 
 impl<'a> Text<'a> {
@@ -34,7 +34,7 @@ impl<'a> Text<'a> {
     pub(super) fn from_wtf8(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self(Repr::Str(Cow::Owned(text))),
-            Err(error) => Self(Repr::IllFormed(error.into_bytes())),
+            Err(error) => Self(Repr::IllFormed(error.into_bytes().into_boxed_slice())),
         }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Text<'a> {
         }
         let mut bytes = match std::mem::take(&mut self.0) {
             Repr::Str(text) => text.into_owned().into_bytes(),
-            Repr::IllFormed(bytes) => bytes,
+            Repr::IllFormed(bytes) => bytes.into_vec(),
         };
         let more = other.wtf8();
         let halves =

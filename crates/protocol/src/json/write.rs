@@ -1,5 +1,6 @@
 //! Writing JSON strings.
 
+use super::reader::plain_end;
 use super::text::{Piece, Text, pieces};
 
 const HEX: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
@@ -21,28 +22,29 @@ pub(crate) fn write_string(out: &mut String, text: &Text<'_>) {
 
 fn write_escaped(out: &mut String, text: &str) {
     let mut plain_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
+    loop {
+        let at = plain_end(text.as_bytes(), plain_from);
+        out.push_str(&text[plain_from..at]);
+        let Some(&byte) = text.as_bytes().get(at) else {
+            return;
+        };
+        plain_from = at + 1;
         let short = match byte {
-            b'"' => '"',
-            b'\\' => '\\',
             b'\n' => 'n',
             b'\r' => 'r',
             b'\t' => 't',
             0x08 => 'b',
             0x0C => 'f',
-            0x00..0x20 => 'u',
-            _ => continue,
+            0x00..0x20 => {
+                write_unit(out, byte.into());
+                continue;
+            }
+            // A quote or a backslash.
+            itself => itself.into(),
         };
-        out.push_str(&text[plain_from..at]);
-        plain_from = at + 1;
-        if short == 'u' {
-            write_unit(out, byte.into());
-        } else {
-            out.push('\\');
-            out.push(short);
-        }
+        out.push('\\');
+        out.push(short);
     }
-    out.push_str(&text[plain_from..]);
 }
 
 fn write_unit(out: &mut String, unit: u16) {

@@ -111,7 +111,9 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
         return Ok(Decoded::UnknownArm);
     }
     let envelope = generated::Event::decode(bytes).map_err(DecodeError::wire)?;
-    let mut out = Writer::default();
+    // JSON is seldom longer than this, so that one allocation is enough.
+    let json = String::with_capacity(2 * bytes.len() + 64);
+    let mut out = Writer { json, ..Writer::default() };
     write_event(&envelope.event.ok_or(DecodeError::Empty)?, &mut out)?;
     let event = Received::read_owned(out.json)?;
     Ok(Decoded::Event { event, dropped: out.trail.into_notes() })

@@ -153,6 +153,9 @@ fn write(mut kind: Kind<'_>, out: &mut String) -> Result<(), Error> {
     }
 }
 
+/// Objects with fewer members are searched, others hashed.
+const LINEAR_MAX: usize = 16;
+
 /// The entries of a struct.
 fn members<'a>(pieces: &[&'a [u8]]) -> Result<Vec<(&'a str, Pieces<'a>)>, Error> {
     let mut members: Vec<(&str, Pieces<'_>)> = Vec::new();
@@ -160,7 +163,15 @@ fn members<'a>(pieces: &[&'a [u8]]) -> Result<Vec<(&'a str, Pieces<'a>)>, Error>
     for field in pieces.iter().copied().flat_map(Fields::new) {
         let (number::ENTRY, Payload::Bytes(entry)) = field? else { continue };
         let (key, value) = member(entry)?;
-        let place = *places.entry(key).or_insert(members.len());
+        // Nearly every object is small, and comparing a few keys is quicker than hashing them.
+        let place = if members.len() < LINEAR_MAX {
+            members.iter().position(|(earlier, _)| *earlier == key).unwrap_or(members.len())
+        } else {
+            if places.is_empty() {
+                places.extend(members.iter().enumerate().map(|(place, (key, _))| (*key, place)));
+            }
+            *places.entry(key).or_insert(members.len())
+        };
         match members.get_mut(place) {
             Some((_, earlier)) => *earlier = value,
             None => members.push((key, value)),

@@ -109,6 +109,11 @@ impl Notes {
 
     /// At the object's end: the first error that stands, or the departures that do.
     pub(crate) fn settle(&mut self, context: &mut Context) -> Result<(), ReadError> {
+        if self.any() { self.settle_noted(context) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn settle_noted(&mut self, context: &mut Context) -> Result<(), ReadError> {
         if let Some((_, error)) = self.failed.drain(..).next() {
             return Err(error);
         }

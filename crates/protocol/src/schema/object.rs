@@ -69,9 +69,12 @@ macro_rules! object {
                 while let Some(key) = reader.next_key(&mut first)? {
                     match key.as_str() {
                         $( Some($tag_key) => {
+                            if reader.pass(concat!('"', $tag, '"')) {
+                                continue;
+                            }
                             let offset = reader.offset();
                             let value = reader.value()?;
-                            if !settled && value != concat!('"', $tag, '"') {
+                            if !settled {
                                 // Perhaps only written differently.
                                 let mut again = $crate::json::Reader::new(value);
                                 if again.kind()? != $crate::json::Kind::String || again.string()? != $tag {
