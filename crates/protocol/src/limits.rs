@@ -15,3 +15,34 @@ impl Default for Limits {
         Self { event_bytes_max: 10 * 1024 * 1024, line_bytes_max: 10 * 1024 * 1024 + 16 }
     }
 }
+
+/// Bounds on what a JSON Patch may do to a document. A patch that breaks one is refused whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatchLimits {
+    /// The most operations of one patch.
+    pub operations_max: usize,
+    /// The largest document that a patch may make, in bytes of compact JSON. One that is larger already may be
+    /// patched, but not grow.
+    pub document_bytes_max: usize,
+    /// The most that the `copy` operations of one patch may copy, in bytes of memory: many small values take several
+    /// times their JSON.
+    pub cloned_bytes_max: usize,
+    /// The deepest that a patch may put anything: arrays and objects around a value and inside of it.
+    pub depth_max: usize,
+    /// The most values that one patch may disturb beside those it names: what makes way in an array, closes up
+    /// after something removed, or has to be looked through because it moves deeper. Without it, a small patch
+    /// could shift a large array a thousand times.
+    pub disturbed_max: usize,
+}
+
+impl Default for PatchLimits {
+    fn default() -> Self {
+        Self {
+            operations_max: 1_000,
+            document_bytes_max: 8 * 1024 * 1024,
+            cloned_bytes_max: 16 * 1024 * 1024,
+            depth_max: 64,
+            disturbed_max: 16 * 1024 * 1024,
+        }
+    }
+}

@@ -30,8 +30,8 @@ impl<'a> Text<'a> {
         Self(Repr::Str(Cow::Borrowed(text)))
     }
 
-    /// Takes WTF-8 as the reader builds it.
-    pub(super) fn from_wtf8(bytes: Vec<u8>) -> Self {
+    /// Takes WTF-8, in which no high surrogate stands before a low one.
+    pub(crate) fn from_wtf8(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self(Repr::Str(Cow::Owned(text))),
             Err(error) => Self(Repr::IllFormed(error.into_bytes().into_boxed_slice())),
