@@ -4,10 +4,18 @@
 
 import { once } from "node:events";
 import { format } from "node:util";
-import { CompatibilityBoundary, enforceEvents, enforceOutgoingInput, parseSSEStream } from "@ag-ui/client";
+import {
+  CompatibilityBoundary,
+  defaultApplyEvents,
+  enforceEvents,
+  enforceOutgoingInput,
+  parseSSEStream,
+  transformChunks,
+  verifyEvents,
+} from "@ag-ui/client";
 import { AgentCapabilitiesSchema, EventSchemas, RunAgentInputSchema } from "@ag-ui/core/schemas";
 import { AGUIUnknownEventTypeError, decode, encode } from "@ag-ui/proto";
-import { of, Subject } from "rxjs";
+import { from, lastValueFrom, of, Subject, tap } from "rxjs";
 
 // What enforcement strips is visible only in the warnings it prints, and this
 // variable, read by the packages at each call, would silence them.
@@ -46,6 +54,24 @@ function bytesOf(hex) {
   if (bytes.length * 2 !== hex.length) throw new Error("not a hex string");
   // A copy, because Buffer overrides Uint8Array methods that a reader may use.
   return new Uint8Array(bytes);
+}
+
+/** Runs the reducer, and says what an agent would hold in the end. */
+async function fold(events, input) {
+  const agent = { messages: input.messages, pendingInterrupts: [] };
+  const pendingToolCalls = [];
+  const subscriber = {
+    onRunFinishedEvent: ({ pendingToolCallIds }) => void pendingToolCalls.push(pendingToolCallIds ?? []),
+  };
+  let { messages, state } = input;
+  const mutations = defaultApplyEvents(input, from(events), agent, [subscriber]).pipe(
+    tap((mutation) => {
+      if (mutation.messages !== undefined) messages = mutation.messages;
+      if (mutation.state !== undefined) state = mutation.state;
+    }),
+  );
+  await lastValueFrom(mutations, { defaultValue: undefined });
+  return { messages, state, interrupts: agent.pendingInterrupts, pendingToolCalls };
 }
 
 const messageOf = (error) => (error instanceof Error ? error.message : String(error));
@@ -119,6 +145,32 @@ const ops = {
     return { events: translated };
   },
 
+  /** The reducer alone, over events that no stage has looked at. */
+  async fold({ events, input = { threadId: "", runId: "", state: {}, messages: [] } }) {
+    return fold(
+      events.map((json) => JSON.parse(json)),
+      input,
+    );
+  },
+
+  /** The stages of a consumer after translation, over one stream. */
+  async consume({ events, input = { threadId: "", runId: "", state: {}, messages: [] } }) {
+    const delivered = [];
+    let seen = 0;
+    let failure;
+    from(events.map((json) => JSON.parse(json)))
+      .pipe(tap(() => (seen += 1)), enforceEvents(), transformChunks(), verifyEvents())
+      .subscribe({ next: (event) => delivered.push(event), error: (error) => (failure = error) });
+    // Applied on their own, after verification: the reducer is asynchronous, and an error that overtakes it would hide
+    // the effects of events that were good.
+    return {
+      delivered,
+      failedAt: failure === undefined ? null : seen - 1,
+      failure: failure === undefined ? null : messageOf(failure),
+      ...(await fold(structuredClone(delivered), input)),
+    };
+  },
+
   sse({ hex, chunks = [] }) {
     const bytes = bytesOf(hex);
     // The parser subscribes to its source at once and replays nothing, so the
@@ -143,12 +195,12 @@ const ops = {
   },
 };
 
-function answer(line) {
+async function answer(line) {
   warnings = [];
   try {
     const request = JSON.parse(line);
     if (!Object.hasOwn(ops, request.op)) throw new Error(`unknown op: ${request.op}`);
-    return JSON.stringify({ ok: true, ...ops[request.op](request), warnings });
+    return JSON.stringify({ ok: true, ...(await ops[request.op](request)), warnings });
   } catch (error) {
     return JSON.stringify({ ok: false, error: messageOf(error), ...error?.partial, warnings });
   }
@@ -172,5 +224,5 @@ async function* lines(input) {
 }
 
 for await (const line of lines(process.stdin)) {
-  if (!process.stdout.write(`${answer(line)}\n`)) await once(process.stdout, "drain");
+  if (!process.stdout.write(`${await answer(line)}\n`)) await once(process.stdout, "drain");
 }

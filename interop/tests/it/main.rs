@@ -1,6 +1,7 @@
 //! Our protocol crate against the published packages, in both directions.
 
 mod enforce;
+mod fold;
 mod protobuf;
 mod schema;
 mod sse;

@@ -58,10 +58,19 @@ impl From<i32> for SafeInt {
 }
 
 impl Count {
+    const MAX: Self = Self(NonZeroU64::MIN.saturating_add(SAFE_MAX));
+
     /// The number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get() - 1
+    }
+
+    /// The sum, or the largest count that there is.
+    #[must_use]
+    pub fn saturating_add(self, other: Self) -> Self {
+        let sum = self.0.saturating_add(other.get());
+        Self(sum.min(Self::MAX.0))
     }
 
     /// Reads the text of a JSON number, like [`SafeInt`].
@@ -120,6 +129,8 @@ mod tests {
         assert_eq!(Count::from_json("0").map(Count::get), Some(0));
         assert_eq!(Count::from_json("9007199254740991").map(Count::get), Some(9_007_199_254_740_991));
         assert_eq!(Count::from(5).get(), 5);
+        assert_eq!(Count::from(5).saturating_add(Count::from(0)).get(), 5);
+        assert_eq!(Count::MAX.saturating_add(Count::from(1)), Count::MAX);
         assert_eq!(Count::try_from(1_u64 << 53), Err(OutOfRange));
     }
 }

@@ -1,6 +1,6 @@
 //! Strings of JSON, which may hold lone surrogates.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -208,6 +208,13 @@ impl PartialEq<Text<'_>> for Text<'_> {
 }
 
 impl Eq for Text<'_> {}
+
+/// Texts are found by their bytes in maps, without an owned copy to look them up with.
+impl Borrow<[u8]> for Text<'_> {
+    fn borrow(&self) -> &[u8] {
+        self.wtf8()
+    }
+}
 
 impl PartialEq<str> for Text<'_> {
     fn eq(&self, other: &str) -> bool {

@@ -38,6 +38,9 @@ impl<'a> Json<'a> {
     /// `null`.
     pub const NULL: Json<'static> = Json(Cow::Borrowed("null"));
 
+    /// `{}`.
+    pub const EMPTY_OBJECT: Json<'static> = Json(Cow::Borrowed("{}"));
+
     /// Takes a JSON text, without whitespace around it.
     ///
     /// # Errors

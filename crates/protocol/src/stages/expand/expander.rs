@@ -1,0 +1,133 @@
+//! The stage itself.
+
+use super::chunk::Chunk;
+use super::error::ExpandError;
+use super::lanes::Lanes;
+use crate::event::Event;
+use crate::json::Text;
+
+/// Expands the chunks of one stream, in order.
+///
+/// Nothing ends when the stream does: what is still open then was cut off, and an end would say that it is complete.
+///
+/// ```
+/// use threadline_protocol::Event;
+/// use threadline_protocol::event::{RunFinished, TextMessageChunk};
+/// use threadline_protocol::stages::expand::Expander;
+///
+/// let chunks = [
+///     Event::from(TextMessageChunk::new().with_message_id("m1").with_delta("Hel")),
+///     TextMessageChunk::new().with_delta("lo").into(),
+///     RunFinished::new("t1", "r1").into(),
+/// ];
+/// let mut expander = Expander::new();
+/// let mut types = Vec::new();
+/// for event in &chunks {
+///     types.extend(expander.expand(event)?.iter().map(|event| event.type_name().to_string()));
+/// }
+/// assert_eq!(
+///     types,
+///     ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED"]
+/// );
+/// # Ok::<(), threadline_protocol::stages::expand::ExpandError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expander {
+    lanes: Lanes,
+}
+
+impl Expander {
+    /// At the start of a stream.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Expands the next event. One that is no chunk comes last and as it is, after the ends that it brings about.
+    ///
+    /// # Errors
+    /// If it is a chunk that cannot be expanded. It is then as if it had not been there.
+    pub fn expand<'e, 'a>(&mut self, event: &'e Event<'a>) -> Result<Expanded<'e, 'a>, ExpandError> {
+        let chunk = match event {
+            Event::TextMessageChunk(chunk) => Chunk::from(chunk),
+            Event::ToolCallChunk(chunk) => Chunk::from(chunk),
+            Event::ReasoningMessageChunk(chunk) => Chunk::from(chunk),
+            event => {
+                let before = self.lanes.closed_by(event);
+                return Ok(Expanded { before, last: Last::Passed(event), overruled: None });
+            }
+        };
+        let stream = match chunk.id {
+            Some(id) => match self.lanes.holding(chunk.kind(), id) {
+                Some(stream) => stream,
+                None => return self.open(id, &chunk),
+            },
+            None => {
+                self.lanes.implied(chunk.kind(), chunk.tag).map_err(|(rule, ids)| chunk.error(rule, ids))?
+            }
+        };
+        let last = chunk.continuation(stream)?.map_or(Last::Nothing, Last::Made);
+        Ok(Expanded { before: Vec::new(), last, overruled: None })
+    }
+
+    /// Opens what a chunk names, in the lane of the chunk's tag. Whatever is open there ends.
+    fn open<'e, 'a>(
+        &mut self,
+        id: &Text<'a>,
+        chunk: &Chunk<'e, 'a>,
+    ) -> Result<Expanded<'e, 'a>, ExpandError> {
+        let opened = chunk.opened(id)?;
+        let mut before: Vec<Event<'a>> = self.lanes.close(chunk.tag).into_iter().collect();
+        self.lanes.open(opened.stream);
+        let last = match opened.content {
+            Some(content) => {
+                before.push(opened.start);
+                content
+            }
+            None => opened.start,
+        };
+        Ok(Expanded { before, last: Last::Made(last), overruled: opened.overruled })
+    }
+}
+
+/// What an event became.
+#[derive(Clone, Debug)]
+pub struct Expanded<'e, 'a> {
+    /// Usually empty, and then without an allocation.
+    before: Vec<Event<'a>>,
+    last: Last<'e, 'a>,
+    overruled: Option<&'static str>,
+}
+
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it lives on the stack, and the large variant is common")]
+enum Last<'e, 'a> {
+    Nothing,
+    Passed(&'e Event<'a>),
+    Made(Event<'a>),
+}
+
+impl<'a> Expanded<'_, 'a> {
+    /// The events, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Event<'a>> {
+        let last = match &self.last {
+            Last::Nothing => None,
+            Last::Passed(event) => Some(*event),
+            Last::Made(event) => Some(event),
+        };
+        self.before.iter().chain(last)
+    }
+
+    /// Whether the last one is the event itself, as it was. So it is with every event that is no chunk.
+    #[must_use]
+    pub const fn is_passed(&self) -> bool {
+        matches!(self.last, Last::Passed(_))
+    }
+
+    /// A member of the chunk that is lost, because 1.0 does not describe it for chunks, but for the start that it would
+    /// have been carried on, whose own value stands. Only the `role` of a reasoning chunk can be one.
+    #[must_use]
+    pub const fn overruled(&self) -> Option<&'static str> {
+        self.overruled
+    }
+}
