@@ -3,7 +3,6 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadline_protocol::UnknownWords;
-use threadline_protocol::codec::Format;
 
 /// The durable home of AG-UI conversations.
 ///
@@ -107,18 +106,6 @@ pub(crate) enum InputFormat {
     Sse,
     /// Length-prefixed protobuf
     Proto,
-}
-
-impl InputFormat {
-    /// The decoder's format, if that is settled: a JSON text may be an array or a document.
-    pub(crate) const fn settled(self) -> Option<Format> {
-        match self {
-            Self::Jsonl => Some(Format::Jsonl),
-            Self::Json => None,
-            Self::Sse => Some(Format::Sse),
-            Self::Proto => Some(Format::Proto),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

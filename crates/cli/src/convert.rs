@@ -2,18 +2,18 @@
 
 use crate::args::{ConvertArgs, OutputFormat};
 use crate::events::{self, Command, Parsed};
-use crate::report::{Failure, Report, Severity};
-use crate::sink::{JsonSink, Layout, ProtoSink};
-use threadline_protocol::Envelope;
-use threadline_protocol::codec::Place;
+use crate::report::{Entry, Failure, Report};
+use crate::sink::{FrameSink, JsonSink, Layout};
+use threadline_protocol::codec::{Place, encode_prefixed};
 use threadline_protocol::proto;
+use threadline_protocol::{Envelope, Limits};
 
 pub(crate) fn run(options: &ConvertArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let layout = match options.to {
         OutputFormat::Jsonl => Layout::Lines,
         OutputFormat::Json => Layout::Array,
         OutputFormat::Sse => Layout::Sse,
-        OutputFormat::Proto => return events::run(&options.common, report, ToProto(ProtoSink::new())),
+        OutputFormat::Proto => return events::run(&options.common, report, ToProto(FrameSink::new())),
     };
     events::run(&options.common, report, ToJson(JsonSink::new(layout)))
 }
@@ -24,9 +24,7 @@ impl Command for ToJson {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         match Envelope::read(json) {
             Ok(_) => self.0.event(json),
-            Err(error) => {
-                report.say(Severity::Unreadable, "not_an_event", place, None, "", &error.to_string())
-            }
+            Err(error) => report.say(place, &Entry::unreadable("not_an_event", &error)),
         }
     }
 
@@ -39,7 +37,7 @@ impl Command for ToJson {
     }
 }
 
-struct ToProto(ProtoSink);
+struct ToProto(FrameSink);
 
 impl Command for ToProto {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
@@ -47,37 +45,29 @@ impl Command for ToProto {
             Some(Parsed::Event(received)) => received,
             Some(Parsed::Malformed { event_type, error }) => {
                 let message = format!("left out: {error}");
-                return report.say(
-                    Severity::Finding,
-                    "malformed",
-                    place,
-                    Some(&event_type),
-                    error.pointer(),
-                    &message,
-                );
+                return report
+                    .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message));
             }
             None => return Ok(()),
         };
         let event_type = received.event().type_name();
         let event_type = event_type.to_str();
-        match proto::encode(received.event()) {
-            Ok(encoded) => {
-                self.0.event(&encoded.bytes)?;
-                for path in &encoded.lost {
-                    let message = format!("protobuf cannot carry this, left out. path={path}");
-                    report.say(Severity::Finding, "lost", place, Some(&event_type), path, &message)?;
-                }
-                Ok(())
-            }
-            Err(error) => report.say(
-                Severity::Finding,
-                "not_encodable",
-                place,
-                Some(&event_type),
-                "",
-                &error.to_string(),
-            ),
+        let left_out =
+            |error: String| Entry::finding("not_encodable", &event_type, "", &format!("left out: {error}"));
+        let encoded = match proto::encode(received.event()) {
+            Ok(encoded) => encoded,
+            Err(error) => return report.say(place, &left_out(error.to_string())),
+        };
+        let mut frame = Vec::with_capacity(encoded.bytes.len() + 4);
+        if let Err(error) = encode_prefixed(&mut frame, &encoded.bytes, &Limits::default()) {
+            return report.say(place, &left_out(error.to_string()));
         }
+        self.0.frame(&frame)?;
+        for path in &encoded.lost {
+            let message = format!("protobuf cannot carry this, left out. path={path}");
+            report.say(place, &Entry::finding("lost", &event_type, path, &message))?;
+        }
+        Ok(())
     }
 
     fn idle(&mut self) -> Result<(), Failure> {

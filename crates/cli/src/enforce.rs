@@ -2,7 +2,7 @@
 
 use crate::args::EnforceArgs;
 use crate::events::{self, Command, Parsed};
-use crate::report::{Failure, Report, Severity};
+use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::UnknownWords;
 use threadline_protocol::codec::Place;
@@ -24,34 +24,26 @@ impl Command for Enforce {
             Some(Parsed::Event(received)) => received,
             Some(Parsed::Malformed { event_type, error }) => {
                 let message = format!("refused: {error}");
-                return report.say(
-                    Severity::Finding,
-                    "refused",
-                    place,
-                    Some(&event_type),
-                    error.pointer(),
-                    &message,
-                );
+                return report.say(place, &Entry::finding("refused", &event_type, error.pointer(), &message));
             }
             None => return Ok(()),
         };
         let event_type = received.event().type_name().to_str().into_owned();
-        let event_type = Some(event_type.as_str());
         match enforce(received, self.words) {
             Verdict::Kept { event, removed } => {
                 self.sink.event(event.json())?;
                 for path in &removed {
                     let message = format!("unknown, stripped. path={path}");
-                    report.say(Severity::Finding, "stripped", place, event_type, path, &message)?;
+                    report.say(place, &Entry::finding("stripped", &event_type, path, &message))?;
                 }
                 Ok(())
             }
             Verdict::Dropped => {
-                report.say(Severity::Finding, "dropped", place, event_type, "", "unknown, dropped")
+                report.say(place, &Entry::finding("dropped", &event_type, "", &"unknown, dropped"))
             }
             Verdict::Refused(departure) => {
                 let message = format!("refused: {departure}");
-                report.say(Severity::Finding, "refused", place, event_type, &departure.pointer, &message)
+                report.say(place, &Entry::finding("refused", &event_type, &departure.pointer, &message))
             }
         }
     }

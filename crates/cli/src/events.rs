@@ -1,12 +1,12 @@
 //! Events from wherever they are.
 
 use crate::args::{CommonArgs, InputFormat};
-use crate::report::{Failure, Report, Severity};
+use crate::report::{Entry, Failure, Report, Severity};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use threadline_protocol::codec::{Format, InputDecoder, Payload, Place};
-use threadline_protocol::proto::{self, DecodeError, Decoded};
+use threadline_protocol::codec::{self, Format, InputDecoder, Payload, Place};
+use threadline_protocol::proto::{self, Decoded};
 use threadline_protocol::{Envelope, Limits, ReadError, Received};
 
 /// How much is read at a time.
@@ -30,25 +30,51 @@ pub(crate) fn run(
     report: &mut Report<'_>,
     mut command: impl Command,
 ) -> Result<(), Failure> {
-    let result = feed(options, report, &mut command);
-    command.finish()?;
-    result
+    let mut input = open(options)?;
+    let result = feed(&mut input, options, report, &mut command);
+    let finished = command.finish();
+    result.and(finished)
 }
 
 /// What is no UTF-8 or no protobuf is reported here.
-fn feed(options: &CommonArgs, report: &mut Report<'_>, command: &mut impl Command) -> Result<(), Failure> {
-    let mut input = open(options)?;
-    let mut decoder = match options.from.and_then(InputFormat::settled) {
-        Some(format) => InputDecoder::with_format(format, Limits::default()),
+fn feed(
+    input: &mut impl Read,
+    options: &CommonArgs,
+    report: &mut Report<'_>,
+    command: &mut impl Command,
+) -> Result<(), Failure> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut read = || {
+        input
+            .read(&mut chunk)
+            .map(|len| chunk[..len].to_vec())
+            .map_err(|error| Failure::read(&options.input, error))
+    };
+    let mut bytes = read()?;
+    let mut decoder = match options.from {
+        Some(InputFormat::Json) => {
+            // Whitespace may come first, and any amount of it.
+            while bytes.iter().all(u8::is_ascii_whitespace) {
+                let more = read()?;
+                if more.is_empty() {
+                    break;
+                }
+                bytes.extend(more);
+            }
+            let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes).trim_ascii_start();
+            let format = if text.starts_with(b"[") { Format::JsonArray } else { Format::JsonDocument };
+            InputDecoder::with_format(format, Limits::default())
+        }
+        Some(InputFormat::Jsonl) => InputDecoder::with_format(Format::Jsonl, Limits::default()),
+        Some(InputFormat::Sse) => InputDecoder::with_format(Format::Sse, Limits::default()),
+        Some(InputFormat::Proto) => InputDecoder::with_format(Format::Proto, Limits::default()),
         None => InputDecoder::new(Limits::default()),
     };
-    let mut chunk = vec![0; CHUNK_BYTES];
     loop {
-        let len = input.read(&mut chunk).map_err(|error| Failure::read(&options.input, error))?;
-        if len == 0 {
+        if bytes.is_empty() {
             decoder.finish();
         } else {
-            decoder.push(&chunk[..len]);
+            decoder.push(&bytes);
         }
         let format = decoder.format();
         while let Some(payload) = decoder.next_event() {
@@ -59,22 +85,24 @@ fn feed(options: &CommonArgs, report: &mut Report<'_>, command: &mut impl Comman
                     }
                 }
                 Err(error) => {
-                    report.say(
-                        Severity::Unreadable,
-                        "undecodable",
-                        error.place(),
-                        None,
-                        "",
-                        &error.to_string(),
-                    )?;
+                    report.say(error.place(), &Entry::unreadable("undecodable", &reason(&error)))?
                 }
             }
         }
-        if len == 0 {
+        if bytes.is_empty() {
             return Ok(());
         }
         command.idle()?;
+        report.flush();
+        bytes = read()?;
     }
+}
+
+/// What is wrong, without the place, which the report says.
+fn reason(error: &codec::DecodeError) -> String {
+    let message = error.to_string();
+    let reason = message.strip_suffix(&format!("at {}", error.place())).unwrap_or(&message);
+    reason.trim_end_matches([',', '.', ' ']).to_owned()
 }
 
 /// An event as far as it could be read.
@@ -95,13 +123,14 @@ pub(crate) fn parse<'a>(
     place: Place,
     report: &mut Report<'_>,
 ) -> Result<Option<Parsed<'a>>, Failure> {
-    match (Received::read(json), Envelope::read(json)) {
-        (Ok(received), _) => Ok(Some(Parsed::Event(received))),
-        (Err(error), Ok(envelope)) => {
-            Ok(Some(Parsed::Malformed { event_type: envelope.type_name().to_string(), error }))
-        }
-        (Err(error), Err(_)) => {
-            report.say(Severity::Unreadable, "not_an_event", place, None, "", &error.to_string())?;
+    let error = match Received::read(json) {
+        Ok(received) => return Ok(Some(Parsed::Event(received))),
+        Err(error) => error,
+    };
+    match Envelope::read(json) {
+        Ok(envelope) => Ok(Some(Parsed::Malformed { event_type: envelope.type_name().to_string(), error })),
+        Err(error) => {
+            report.say(place, &Entry::unreadable("not_an_event", &error))?;
             Ok(None)
         }
     }
@@ -133,7 +162,7 @@ fn json_of<'a>(
         Ok(json) => Ok(Some(Cow::Borrowed(json))),
         Err(error) => {
             let message = format!("not UTF-8. byte={}", error.valid_up_to());
-            report.say(Severity::Unreadable, "not_utf8", place, None, "", &message)?;
+            report.say(place, &Entry::unreadable("not_utf8", &message))?;
             Ok(None)
         }
     }
@@ -145,21 +174,29 @@ fn json_of_proto(bytes: &[u8], place: Place, report: &mut Report<'_>) -> Result<
             let event_type = event.event().type_name();
             for path in &dropped {
                 let message = format!("content part of an unknown kind, left out. path={path}");
-                report.say(Severity::Finding, "lost", place, Some(&event_type.to_str()), path, &message)?;
+                report.say(place, &Entry::finding("lost", &event_type.to_str(), path, &message))?;
             }
             Ok(Some(event.json().to_owned()))
         }
         Ok(Decoded::UnknownArm) => {
-            let message = "event of a type that has no name in protobuf, skipped";
-            report.say(Severity::Finding, "unknown_event", place, None, "", message)?;
+            let message = "event of a type that has no name in protobuf, skipped".to_owned();
+            let entry = Entry {
+                severity: Severity::Finding,
+                code: "unknown_event",
+                event_type: None,
+                path: "",
+                message,
+            };
+            report.say(place, &entry)?;
             Ok(None)
         }
-        Err(DecodeError::Field(error)) => {
-            report.say(Severity::Finding, "malformed", place, None, error.pointer(), &error.to_string())?;
+        Err(proto::DecodeError::Field(error)) => {
+            let (severity, path, message) = (Severity::Finding, error.pointer(), error.to_string());
+            report.say(place, &Entry { severity, code: "malformed", event_type: None, path, message })?;
             Ok(None)
         }
         Err(error) => {
-            report.say(Severity::Unreadable, "not_protobuf", place, None, "", &error.to_string())?;
+            report.say(place, &Entry::unreadable("not_protobuf", &error))?;
             Ok(None)
         }
     }

@@ -10,17 +10,15 @@ mod translate;
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
-use report::{Failure, Report};
+use report::Report;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = Args::parse();
     let Some(command) = args.command else {
-        return match write!(io::stdout().lock(), "{}", Args::command().render_long_help()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => report::failed(&Failure::write(error)),
-        };
+        let shown = write!(io::stdout().lock(), "{}", Args::command().render_long_help());
+        return if shown.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(3) };
     };
     let mut report = Report::new(command.common(), io::stderr().lock());
     let result = match &command {
@@ -28,8 +26,5 @@ fn main() -> ExitCode {
         Command::Translate(options) => translate::run(options, &mut report),
         Command::Enforce(options) => enforce::run(options, &mut report),
     };
-    match result {
-        Ok(()) => report.finish(),
-        Err(failure) => report::failed(&failure),
-    }
+    report.finish(result)
 }

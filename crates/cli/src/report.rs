@@ -2,7 +2,7 @@
 
 use crate::args::{CommonArgs, ReportFormat};
 use serde::Serialize;
-use std::io::{self, StderrLock, Write};
+use std::io::{self, BufWriter, StderrLock, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use thiserror::Error;
@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     Read { path: String, source: io::Error },
     #[error("cannot write: {0}")]
     Write(io::Error),
-    /// Already reported, with its place.
+    /// Was reported, with its place.
     #[error("the input cannot be read")]
     Unreadable,
 }
@@ -28,19 +28,6 @@ impl Failure {
     pub(crate) const fn write(source: io::Error) -> Self {
         Self::Write(source)
     }
-}
-
-/// Says why a command failed and gives the exit code.
-pub(crate) fn failed(failure: &Failure) -> ExitCode {
-    match failure {
-        // Whoever read our output has seen enough.
-        Failure::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
-        Failure::Unreadable => return ExitCode::from(2),
-        Failure::Read { .. } | Failure::Write(_) => {}
-    }
-    // If standard error is gone as well, the exit code has to do.
-    let _ = writeln!(io::stderr().lock(), "threadline: {failure}");
-    ExitCode::from(3)
 }
 
 /// How much something matters.
@@ -61,23 +48,50 @@ pub(crate) struct Entry<'a> {
     pub(crate) severity: Severity,
     /// A stable word for programs.
     pub(crate) code: &'static str,
+    /// The type of the event, where it is known.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub(crate) event_type: Option<&'a str>,
+    /// Where in the event.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(crate) path: &'a str,
+    pub(crate) message: String,
+}
+
+impl<'a> Entry<'a> {
+    /// Input that cannot be read.
+    pub(crate) fn unreadable(code: &'static str, message: &impl ToString) -> Self {
+        let message = message.to_string();
+        Self { severity: Severity::Unreadable, code, event_type: None, path: "", message }
+    }
+
+    /// Something a person should know.
+    pub(crate) fn finding(
+        code: &'static str,
+        event_type: &'a str,
+        path: &'a str,
+        message: &impl ToString,
+    ) -> Self {
+        let message = message.to_string();
+        Self { severity: Severity::Finding, code, event_type: Some(event_type), path, message }
+    }
+}
+
+/// An entry with its place, for programs.
+#[derive(Serialize)]
+struct Placed<'a> {
     /// Which event of the input, from 1.
     event: u64,
     /// Where it begins, if the input has lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    event_type: Option<&'a str>,
-    /// Where in the event.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    path: &'a str,
-    message: &'a str,
+    #[serde(flatten)]
+    entry: &'a Entry<'a>,
 }
 
-/// Collects what a command has to say.
+/// Collects what a command has to say. If standard error is gone, the work goes on and the exit code has to do.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
-    out: StderrLock<'a>,
+    out: BufWriter<StderrLock<'a>>,
     input: String,
     format: ReportFormat,
     keep_going: bool,
@@ -89,6 +103,7 @@ impl<'a> Report<'a> {
     pub(crate) fn new(options: &CommonArgs, out: StderrLock<'a>) -> Self {
         let input = options.input.display().to_string();
         let input = if input == "-" { "stdin".to_owned() } else { input };
+        let out = BufWriter::new(out);
         Self {
             out,
             input,
@@ -99,41 +114,60 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Something about an event.
-    pub(crate) fn say(
-        &mut self,
-        severity: Severity,
-        code: &'static str,
-        place: Place,
-        event_type: Option<&str>,
-        path: &str,
-        message: &str,
-    ) -> Result<(), Failure> {
-        match severity {
+    /// Says something about an event. Input that cannot be read ends the work, unless it was asked to go on.
+    pub(crate) fn say(&mut self, place: Place, entry: &Entry<'_>) -> Result<(), Failure> {
+        match entry.severity {
             Severity::Note => {}
             Severity::Finding => self.findings += 1,
             Severity::Unreadable => self.unreadable += 1,
         }
-        let entry = Entry { severity, code, event: place.event, line: place.line, event_type, path, message };
-        let written = match self.format {
+        let line = match self.format {
             ReportFormat::Text => {
-                let event_type = event_type.map(|name| format!("{name}: ")).unwrap_or_default();
-                writeln!(self.out, "{}: {place}: {event_type}{message}", self.input)
+                let event_type = entry.event_type.map(|name| format!("{name}: ")).unwrap_or_default();
+                printable(&format!("{}: {place}: {event_type}{}", self.input, entry.message))
             }
-            ReportFormat::Json => serde_json::to_writer(&mut self.out, &entry)
-                .map_err(io::Error::from)
-                .and_then(|()| self.out.write_all(b"\n")),
+            ReportFormat::Json => {
+                let placed = Placed { event: place.event, line: place.line, entry };
+                serde_json::to_string(&placed).expect("strings and numbers are JSON")
+            }
         };
-        written.map_err(Failure::write)?;
-        if severity == Severity::Unreadable && !self.keep_going { Err(Failure::Unreadable) } else { Ok(()) }
+        let _ = writeln!(self.out, "{line}");
+        let ends = entry.severity == Severity::Unreadable && !self.keep_going;
+        if ends { Err(Failure::Unreadable) } else { Ok(()) }
     }
 
-    /// The exit code of a command that came to its end.
-    pub(crate) fn finish(self) -> ExitCode {
-        match (self.unreadable, self.findings) {
-            (0, 0) => ExitCode::SUCCESS,
-            (0, _) => ExitCode::from(1),
-            _ => ExitCode::from(2),
+    /// Shows what was said.
+    pub(crate) fn flush(&mut self) {
+        let _ = self.out.flush();
+    }
+
+    /// Says how the command ended, by words where there are any to say and by its exit code.
+    pub(crate) fn finish(mut self, result: Result<(), Failure>) -> ExitCode {
+        let code = match result {
+            Err(Failure::Read { .. }) => 3,
+            // Whoever read our output has seen enough; what was found before still counts.
+            Err(Failure::Write(ref error)) if error.kind() != io::ErrorKind::BrokenPipe => 3,
+            _ if self.unreadable > 0 => 2,
+            _ if self.findings > 0 => 1,
+            _ => 0,
+        };
+        if let (3, Err(failure)) = (code, result) {
+            let _ = writeln!(self.out, "threadline: {failure}");
+        }
+        self.flush();
+        ExitCode::from(code)
+    }
+}
+
+/// What an event says must neither forge a line of ours nor command the terminal.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
         }
     }
+    out
 }

@@ -2,7 +2,7 @@
 
 use crate::report::Failure;
 use std::io::{self, BufWriter, StdoutLock, Write};
-use threadline_protocol::codec::{encode_frame, encode_prefixed};
+use threadline_protocol::codec::encode_frame;
 
 type Output = BufWriter<StdoutLock<'static>>;
 
@@ -62,21 +62,19 @@ impl JsonSink {
     }
 }
 
-/// Writes events as length-prefixed protobuf.
+/// Writes frames as they are.
 #[derive(Debug)]
-pub(crate) struct ProtoSink {
+pub(crate) struct FrameSink {
     out: Output,
 }
 
-impl ProtoSink {
+impl FrameSink {
     pub(crate) fn new() -> Self {
         Self { out: BufWriter::new(io::stdout().lock()) }
     }
 
-    pub(crate) fn event(&mut self, message: &[u8]) -> Result<(), Failure> {
-        let mut frame = Vec::with_capacity(message.len() + 4);
-        encode_prefixed(&mut frame, message).map_err(|error| Failure::write(io::Error::other(error)))?;
-        self.out.write_all(&frame).map_err(Failure::write)
+    pub(crate) fn frame(&mut self, frame: &[u8]) -> Result<(), Failure> {
+        self.out.write_all(frame).map_err(Failure::write)
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {

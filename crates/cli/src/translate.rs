@@ -2,7 +2,7 @@
 
 use crate::args::CommonArgs;
 use crate::events::{self, Command, Parsed};
-use crate::report::{Failure, Report, Severity};
+use crate::report::{Entry, Failure, Report, Severity};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::codec::Place;
 use threadline_protocol::stages::translate::{Change, ChangeKind, Translator};
@@ -36,7 +36,7 @@ impl Command for Translate {
         // Whether it may be seen is for enforce to say.
         self.sink.event(json)?;
         let message = format!("malformed, left as it is: {error}");
-        report.say(Severity::Finding, "malformed", place, Some(&event_type), error.pointer(), &message)
+        report.say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message))
     }
 
     fn idle(&mut self) -> Result<(), Failure> {
@@ -60,7 +60,8 @@ fn say_changes(
             ChangeKind::Orphaned => (Severity::Finding, "orphaned"),
             _ => (Severity::Note, "translated"),
         };
-        report.say(severity, code, place, Some(event_type), &change.pointer, &change.to_string())?;
+        let (path, message) = (change.pointer.as_str(), change.to_string());
+        report.say(place, &Entry { severity, code, event_type: Some(event_type), path, message })?;
     }
     Ok(())
 }

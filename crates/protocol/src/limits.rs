@@ -1,4 +1,6 @@
 //! Every limit of the protocol crate, with its default.
+//!
+//! Reading an event costs at most 64 times its bytes in memory, and that only for lists of empty objects.
 
 /// Bounds on what a decoder accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,3 +48,23 @@ impl Default for PatchLimits {
         }
     }
 }
+
+/// How much of an input is held back to tell its format. An input that is undecided by then is most likely JSONL with a
+/// very large first event.
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// How deep a document may nest that is patched.
+pub const DOCUMENT_DEPTH_MAX: usize = 512;
+
+/// How many arrays and objects may stand inside each other in one opaque value of the binary form, both ways.
+///
+/// Nothing here recurses, so this is not about our own stack: other readers of the binary form recurse, and the reference
+/// client falls over somewhere above a thousand levels.
+pub const PROTO_DEPTH_MAX: usize = 512;
+
+/// How many times as long as the bytes of the binary form its JSON may be. Text that is all control characters needs 6;
+/// lists of empty elements could make it 12.
+pub const PROTO_EXPANSION_MAX: usize = 8;
+
+/// How many places are named of what the binary form cannot carry.
+pub const PROTO_NOTES_MAX: usize = 1_000;

@@ -46,6 +46,12 @@ fn hostile_protobuf_costs_a_small_multiple() {
         ("usage", event(14, 13, 4)),
         ("operations", event(8, 7, 2)),
         ("messages", event(9, 8, 2)),
+        ("interrupts", event(13, 12, 6)),
+        (
+            "input messages",
+            field(12, &[field(1, &[8, 11]), field(5, &field(5, &[]).repeat(1 << 18))].concat()),
+        ),
+        ("tools", field(12, &[field(1, &[8, 11]), field(5, &field(6, &[]).repeat(1 << 18))].concat())),
         ("nesting", field(10, &[field(1, &[8, 9]), field(2, &nested(20_000))].concat())),
     ] {
         let decode = cost(&bytes, |bytes| drop(threadline_protocol::proto::decode(bytes)));

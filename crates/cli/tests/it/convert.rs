@@ -49,6 +49,33 @@ fn a_broken_line_is_named_and_ends_the_work() {
 }
 
 #[test]
+fn a_broken_first_line_costs_only_itself() {
+    let good = "{\"type\":\"RAW\",\"event\":1}\n{\"type\":\"RAW\",\"event\":2}\n";
+    for broken in ["{\"type\":\"RA", "{\"type\":\"RAW\",\"event\":1", "{"] {
+        let ran = threadline(
+            &["convert", "--to", "jsonl", "--from", "jsonl", "--keep-going"],
+            format!("{broken}\n{good}"),
+        );
+        assert_eq!((ran.code, ran.text()), (2, good), "{broken}");
+        if broken != "{" {
+            let ran = threadline(&["convert", "--to", "jsonl", "--keep-going"], format!("{broken}\n{good}"));
+            assert_eq!((ran.code, ran.text()), (2, good), "{broken}");
+        }
+    }
+}
+
+#[test]
+fn an_event_that_grows_too_large_for_a_frame_is_left_out() {
+    let numbers = vec!["1"; 2_000_000].join(",");
+    let small = "{\"type\":\"RUN_ERROR\",\"message\":\"m\"}\n";
+    let input = format!("{{\"type\":\"RAW\",\"event\":[{numbers}]}}\n{small}");
+    let ran = threadline(&["convert", "--to", "proto"], input);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.starts_with("stdin: line 1: RAW: left out: frame too large."), "{}", ran.stderr);
+    assert_eq!(threadline(&["convert", "--to", "jsonl"], &ran.stdout).text(), small);
+}
+
+#[test]
 fn pretty_printed_documents_become_lines() {
     let ran = threadline(&["convert", "--to", "jsonl"], "{\n  \"type\": \"X\"\n}\n");
     assert_eq!((ran.code, ran.text()), (0, "{   \"type\": \"X\" }\n"));

@@ -32,8 +32,29 @@ fn the_format_can_be_told() {
     assert_eq!((told.code, told.text()), (0, "{\"type\":\"X\"}\n"));
     let told = threadline(&["convert", "--from", "json", "--to", "jsonl"], "[{\"type\":\"X\"}]");
     assert_eq!((told.code, told.text()), (0, "{\"type\":\"X\"}\n"));
+    for not_json in ["data: {\"type\":\"X\"}\n\n", "\0\0\0\u{9}r\u{7}\n\u{2}\u{8}\r\u{1a}\u{1}x"] {
+        assert_eq!(threadline(&["convert", "--from", "json", "--to", "jsonl"], not_json).code, 2);
+    }
     let wrong = threadline(&["convert", "--from", "jsonl", "--to", "jsonl"], "data: {\"type\":\"X\"}\n\n");
     assert_eq!(wrong.code, 2);
+}
+
+#[test]
+fn nothing_is_written_for_a_file_that_is_not_there() {
+    let ran = threadline(&["convert", "--to", "json", "no/such/file"], "");
+    assert_eq!((ran.code, ran.text()), (3, ""));
+}
+
+#[test]
+fn an_event_can_neither_forge_findings_nor_command_the_terminal() {
+    let ran = threadline(&["enforce"], "{\"type\":\"A\\nstdin: line 9: FORGED\\u001b[31m\"}\n");
+    assert_eq!(ran.stderr, "stdin: line 1: A\\nstdin: line 9: FORGED\\u{1b}[31m: unknown, dropped\n");
+}
+
+#[test]
+fn a_place_is_said_once() {
+    let ran = threadline(&["convert", "--to", "jsonl"], b"\0\xff\xff\xff");
+    assert_eq!(ran.stderr, "stdin: event 1 (byte 0): frame too large. size=16777219, limit=10485760\n");
 }
 
 #[test]

@@ -84,7 +84,21 @@ impl Detector {
         if self.object.get_or_insert_default().scan(line).is_some() {
             return Some(Format::Jsonl);
         }
-        line_end.map(|_| Format::JsonDocument).or(undecided)
+        let Some(after) = line_end.and_then(|end| rest.get(end..)) else { return undecided };
+        // A string cannot go on in another line, so this is one line of several that was cut off.
+        if self.object.as_ref().is_some_and(ValueScanner::is_in_string) {
+            return Some(Format::Jsonl);
+        }
+        // A document goes on after these; after anything else it goes on with no `{`.
+        let so_far = text.get(..self.seen).unwrap_or_default().trim_ascii_end();
+        if let Some(b'{' | b'[' | b',' | b':') = so_far.last() {
+            return Some(Format::JsonDocument);
+        }
+        match after.trim_ascii_start().first() {
+            Some(b'{') => Some(Format::Jsonl),
+            Some(_) => Some(Format::JsonDocument),
+            None => complete.then_some(Format::JsonDocument),
+        }
     }
 }
 
@@ -139,8 +153,20 @@ mod tests {
     fn an_object_is_a_line_or_a_document() {
         assert_eq!(detect(b"{\"a\":\"}\"}", false), Some(Format::Jsonl));
         assert_eq!(detect(b"\n{\"a\":{}}\n{", false), Some(Format::Jsonl));
-        assert_eq!(detect(b"{\"a\":\"}\n", false), Some(Format::JsonDocument));
-        assert_eq!(detect(b"{\r\n}", false), Some(Format::JsonDocument));
+        for document in
+            ["{\r\n}", "{\n  \"a\"", "{\"a\":[\n{", "{\"a\":1\n}", "{\"a\": {}\n, \"b\"", "{\"a\":\n{"]
+        {
+            assert_eq!(detect(document.as_bytes(), false), Some(Format::JsonDocument), "{document}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_that_was_cut_off_makes_no_document_of_the_others() {
+        for lines in ["{\"a\":\"}\n", "{\"a\":1\n{", "{\"a\":{}\n\n {\"b\"", "{\"a\"\n{"] {
+            assert_eq!(detect(lines.as_bytes(), false), Some(Format::Jsonl), "{lines}");
+        }
+        assert_eq!(detect(b"{\"a\":1\n", false), None);
+        assert_eq!(detect(b"{\"a\":1\n", true), Some(Format::JsonDocument));
     }
 
     #[test]

@@ -4,11 +4,7 @@ use super::detect::Detector;
 use super::{
     ArrayDecoder, DecodeError, DocumentDecoder, Format, LineDecoder, Payload, PrefixedDecoder, SseDecoder,
 };
-use crate::limits::Limits;
-
-/// How much of the input is held back to tell its format. An input that is undecided by then is most likely
-/// JSONL with a very large first event.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+use crate::limits::{HEAD_BYTES_MAX, Limits};
 
 /// Decodes any [`Format`], which it is told or finds out.
 #[derive(Debug)]

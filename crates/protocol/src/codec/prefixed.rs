@@ -79,11 +79,11 @@ impl PrefixedDecoder {
 ///
 /// # Errors
 ///
-/// If the frame would exceed the default limit of an event, which is what the reference client reads. Nothing
-/// is appended then.
-pub fn encode_prefixed(out: &mut Vec<u8>, message: &[u8]) -> Result<(), EncodeError> {
+/// If the frame would exceed the limit of an event; the default one is what the reference client reads. Nothing is
+/// appended then.
+pub fn encode_prefixed(out: &mut Vec<u8>, message: &[u8], limits: &Limits) -> Result<(), EncodeError> {
     let size = message.len().saturating_add(PREFIX_LEN);
-    let limit = Limits::default().event_bytes_max;
+    let limit = limits.event_bytes_max;
     let len = u32::try_from(message.len()).ok().filter(|_| size <= limit);
     let len = len.ok_or(EncodeError::FrameTooLarge { size, limit })?;
     out.extend_from_slice(&len.to_be_bytes());
@@ -138,14 +138,17 @@ mod tests {
     #[test]
     fn encoder_keeps_to_the_limit_of_the_reference_client() {
         let mut out = Vec::new();
-        encode_prefixed(&mut out, b"ab").unwrap();
+        encode_prefixed(&mut out, b"ab", &Limits::default()).unwrap();
         assert_eq!(out, b"\0\0\0\x02ab");
 
         let limit = 10 * 1024 * 1024;
-        assert_eq!(encode_prefixed(&mut out, &vec![0; limit - PREFIX_LEN]), Ok(()));
+        assert_eq!(encode_prefixed(&mut out, &vec![0; limit - PREFIX_LEN], &Limits::default()), Ok(()));
         out.clear();
         let error = EncodeError::FrameTooLarge { size: limit + 1, limit };
-        assert_eq!(encode_prefixed(&mut out, &vec![0; limit - PREFIX_LEN + 1]), Err(error));
+        assert_eq!(
+            encode_prefixed(&mut out, &vec![0; limit - PREFIX_LEN + 1], &Limits::default()),
+            Err(error)
+        );
         assert!(out.is_empty());
     }
 }

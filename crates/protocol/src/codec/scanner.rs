@@ -32,6 +32,11 @@ enum Within {
 }
 
 impl ValueScanner {
+    /// Whether what was scanned ends inside a string.
+    pub(super) fn is_in_string(&self) -> bool {
+        matches!(self.within, Within::String | Within::Escape)
+    }
+
     /// Scans on. If the value ends in `bytes`, gives how many of them belong to it.
     pub(super) fn scan(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;

@@ -243,7 +243,7 @@ proptest! {
     ) {
         let mut out = Vec::new();
         for message in &messages {
-            encode_prefixed(&mut out, message).unwrap();
+            encode_prefixed(&mut out, message, &Limits::default()).unwrap();
         }
         let decoded: Vec<_> = decode(PrefixedDecoder::new(Limits::default()), cut(&out, &sizes))
             .into_iter()

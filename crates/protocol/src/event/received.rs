@@ -2,7 +2,7 @@
 
 use super::{Event, EventType};
 use crate::json::{Kind, Reader, Text, Which};
-use crate::schema::{Context, Departure, ReadError, ReadErrorKind};
+use crate::schema::{Context, Departure, ReadError};
 use std::borrow::Cow;
 
 /// An event as it arrived: its exact JSON, what it means, and where it departs from the protocol.
@@ -35,15 +35,25 @@ impl<'a> Received<'a> {
         let mut reader = Reader::new(json);
         let mut context = Context::default();
         let start = reader;
-        let name = type_name(&mut reader, Which::First)?;
-        let event = match Event::read_typed(name, &mut reader, &mut context, false) {
-            Err(error) if *error.kind() == ReadErrorKind::Retagged => {
-                reader = start;
-                context = Context::default();
-                let name = type_name(&mut reader, Which::Last)?;
-                Event::read_typed(name, &mut reader, &mut context, true)?
-            }
-            // An event that is cut off or followed by rubbish is no event, whatever its fields hold.
+        expect_object(&mut reader)?;
+        let first = reader.peek_member("type", Which::First)?;
+        let is_known =
+            |name: &Text<'_>| name.as_str().is_some_and(|name| EventType::from_name(name).is_some());
+        let mut result = match first.filter(is_known) {
+            Some(name) => Event::read_typed(name, &mut reader, &mut context, false),
+            None => Err(ReadError::retagged(0)),
+        };
+        // Of several types the last one counts. Nearly always there is one, and looking no further than the first saves
+        // passing the event twice.
+        if result.as_ref().is_err_and(ReadError::is_retagged) {
+            reader = start;
+            context = Context::default();
+            let last = reader.peek_member("type", Which::Last)?.filter(|name| !name.is_empty());
+            let name = last.ok_or_else(|| no_type(start.offset()))?;
+            result = Event::read_typed(name, &mut reader, &mut context, true);
+        }
+        let event = match result {
+            // What is cut off or followed by rubbish is no event, whatever its fields hold.
             Err(error) if !error.is_unreadable() => {
                 let mut whole = start;
                 whole.value()?;
@@ -74,9 +84,8 @@ impl<'a> Received<'a> {
         Ok(Received { json: Cow::Owned(json), event, departures })
     }
 
-    /// Writes an event and takes that as its text.
-    #[must_use]
-    pub fn made(event: Event<'a>) -> Self {
+    /// Writes an event that departs from nothing and takes that as its text.
+    pub(crate) fn made(event: Event<'a>) -> Self {
         Self::from_parts(Cow::Owned(event.to_json()), event, Vec::new())
     }
 
@@ -92,7 +101,7 @@ impl<'a> Received<'a> {
         &self.event
     }
 
-    /// Where it departs from 1.0, at most 1,000 places, in the order they were written.
+    /// Where it departs from 1.0.
     #[must_use]
     pub fn departures(&self) -> &[Departure] {
         &self.departures
@@ -195,15 +204,4 @@ fn expect_object(reader: &mut Reader<'_>) -> Result<(), ReadError> {
 
 fn no_type(offset: usize) -> ReadError {
     ReadError::not_an_event("no type", offset)
-}
-
-fn type_name<'a>(reader: &mut Reader<'a>, which: Which) -> Result<Text<'a>, ReadError> {
-    expect_object(reader)?;
-    let name = match reader.peek_member("type", which)? {
-        Some(name) if !name.is_empty() => Some(name),
-        // What counts is the last one, and this may not be it.
-        _ if which == Which::First => reader.peek_member("type", Which::Last)?,
-        other => other,
-    };
-    name.filter(|name| !name.is_empty()).ok_or_else(|| no_type(reader.offset()))
 }

@@ -93,6 +93,30 @@ impl From<u32> for Count {
     }
 }
 
+impl From<SafeInt> for i64 {
+    fn from(value: SafeInt) -> Self {
+        value.get()
+    }
+}
+
+impl From<Count> for u64 {
+    fn from(value: Count) -> Self {
+        value.get()
+    }
+}
+
+impl fmt::Display for SafeInt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
 impl fmt::Debug for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Count").field(&self.get()).finish()

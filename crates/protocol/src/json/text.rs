@@ -18,9 +18,17 @@ pub struct Text<'a>(Repr<'a>);
 #[derive(Clone)]
 enum Repr<'a> {
     Str(Cow<'a, str>),
-    /// WTF-8: UTF-8 in which lone surrogates are encoded as if they were characters. Holds at least one, so
-    /// that every text has exactly one representation and equality is equality of bytes.
-    IllFormed(Box<[u8]>),
+    /// Boxed because it is rare, and a text should be small.
+    IllFormed(Box<IllFormed>),
+}
+
+/// WTF-8: UTF-8 in which lone surrogates are encoded as if they were characters. Holds at least one, so that every text
+/// has exactly one representation and equality is equality of bytes.
+#[derive(Clone)]
+struct IllFormed {
+    bytes: Vec<u8>,
+    /// How many, so that nobody has to look whether there are any left.
+    lone: usize,
 }
 
 impl<'a> Text<'a> {
@@ -32,10 +40,15 @@ impl<'a> Text<'a> {
 
     /// Takes WTF-8, in which no high surrogate stands before a low one.
     pub(crate) fn from_wtf8(bytes: Vec<u8>) -> Self {
-        match String::from_utf8(bytes) {
-            Ok(text) => Self(Repr::Str(Cow::Owned(text))),
-            Err(error) => Self(Repr::IllFormed(error.into_bytes().into_boxed_slice())),
+        let lone = count_surrogates(&bytes);
+        Self::with_surrogates(bytes, lone)
+    }
+
+    fn with_surrogates(bytes: Vec<u8>, lone: usize) -> Self {
+        if lone > 0 {
+            return Self(Repr::IllFormed(Box::new(IllFormed { bytes, lone })));
         }
+        Self::from(String::from_utf8(bytes).expect("WTF-8 without surrogates is UTF-8"))
     }
 
     /// The text, unless it holds a lone surrogate.
@@ -52,7 +65,7 @@ impl<'a> Text<'a> {
     pub fn to_str(&self) -> Cow<'_, str> {
         match &self.0 {
             Repr::Str(text) => Cow::Borrowed(text),
-            Repr::IllFormed(bytes) => Cow::Owned(lossy(bytes)),
+            Repr::IllFormed(text) => Cow::Owned(lossy(&text.bytes)),
         }
     }
 
@@ -73,7 +86,7 @@ impl<'a> Text<'a> {
     pub fn wtf8(&self) -> &[u8] {
         match &self.0 {
             Repr::Str(text) => text.as_bytes(),
-            Repr::IllFormed(bytes) => bytes,
+            Repr::IllFormed(text) => &text.bytes,
         }
     }
 
@@ -84,21 +97,26 @@ impl<'a> Text<'a> {
             text.to_mut().push_str(more);
             return;
         }
-        let mut bytes = match std::mem::take(&mut self.0) {
-            Repr::Str(text) => text.into_owned().into_bytes(),
-            Repr::IllFormed(bytes) => bytes.into_vec(),
+        let (mut bytes, mut lone) = match std::mem::take(&mut self.0) {
+            Repr::Str(text) => (text.into_owned().into_bytes(), 0),
+            Repr::IllFormed(text) => (text.bytes, text.lone),
+        };
+        lone += match &other.0 {
+            Repr::Str(_) => 0,
+            Repr::IllFormed(text) => text.lone,
         };
         let more = other.wtf8();
         let halves =
             last_surrogate(&bytes).zip(first_surrogate(more)).and_then(|(high, low)| join(high, low));
         if let Some(character) = halves {
+            lone -= 2;
             bytes.truncate(bytes.len() - SURROGATE_BYTES);
             bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             bytes.extend_from_slice(&more[SURROGATE_BYTES..]);
         } else {
             bytes.extend_from_slice(more);
         }
-        *self = Self::from_wtf8(bytes);
+        *self = Self::with_surrogates(bytes, lone);
     }
 
     /// The same text, borrowing nothing.
@@ -106,7 +124,7 @@ impl<'a> Text<'a> {
     pub fn into_owned(self) -> Text<'static> {
         Text(match self.0 {
             Repr::Str(text) => Repr::Str(Cow::Owned(text.into_owned())),
-            Repr::IllFormed(bytes) => Repr::IllFormed(bytes),
+            Repr::IllFormed(text) => Repr::IllFormed(text),
         })
     }
 }
@@ -173,6 +191,12 @@ fn text_piece(bytes: &[u8], each: &mut impl FnMut(Piece<'_>)) {
     each(Piece::Text(text));
 }
 
+fn count_surrogates(bytes: &[u8]) -> usize {
+    let mut count = 0;
+    pieces(bytes, |piece| count += usize::from(matches!(piece, Piece::Surrogate(_))));
+    count
+}
+
 fn lossy(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     pieces(bytes, |piece| match piece {
@@ -188,9 +212,12 @@ impl Default for Repr<'_> {
     }
 }
 
+/// As JSON has it, so that lone surrogates can be told apart.
 impl fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.to_str(), f)
+        let mut json = String::new();
+        super::write_string(&mut json, self);
+        f.write_str(&json)
     }
 }
 
@@ -225,6 +252,12 @@ impl PartialEq<str> for Text<'_> {
 impl PartialEq<&str> for Text<'_> {
     fn eq(&self, other: &&str) -> bool {
         self == *other
+    }
+}
+
+impl PartialEq<String> for Text<'_> {
+    fn eq(&self, other: &String) -> bool {
+        self == other.as_str()
     }
 }
 

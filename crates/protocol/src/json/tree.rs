@@ -2,6 +2,7 @@
 
 use super::decimal::is_same_number;
 use super::{Json, Kind, Reader, Text, string_bytes, write_string};
+use crate::limits::DOCUMENT_DEPTH_MAX;
 use crate::schema::ReadError;
 use indexmap::IndexMap;
 
@@ -31,7 +32,7 @@ pub(crate) type Members = IndexMap<Text<'static>, Tree>;
 
 impl Tree {
     /// The deepest nesting of arrays and objects. Every thread's stack has room for the walk.
-    pub(crate) const DEPTH_MAX: usize = 512;
+    pub(crate) const DEPTH_MAX: usize = DOCUMENT_DEPTH_MAX;
 
     /// Reads a value whose arrays and objects nest at most `depth_max` deep, and never deeper than
     /// [`DEPTH_MAX`](Self::DEPTH_MAX). Of duplicate keys the last value stands, at the first one's place.

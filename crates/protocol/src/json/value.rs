@@ -41,7 +41,7 @@ impl<'a> Json<'a> {
     /// `{}`.
     pub const EMPTY_OBJECT: Json<'static> = Json(Cow::Borrowed("{}"));
 
-    /// Takes a JSON text, without whitespace around it.
+    /// Takes a JSON text. Whitespace around it is left out.
     ///
     /// # Errors
     /// If it is not one JSON value.

@@ -8,9 +8,9 @@ use super::generated::input_content_source::Source;
 use super::generated::{self, BaseEvent, EventType, JsonPatchOperationType as Op};
 use super::scan::{self, Envelope};
 use super::table::{events, objects};
-use super::value::DEPTH_MAX;
 use super::writer::{ToJson, Writer};
 use crate::event::Received;
+use crate::limits::{PROTO_DEPTH_MAX as DEPTH_MAX, PROTO_EXPANSION_MAX as EXPANSION_MAX};
 use crate::schema::ReadError;
 use prost::Message as _;
 use thiserror::Error;
@@ -82,6 +82,12 @@ pub enum DecodeError {
         /// The value, as a JSON pointer into the event.
         pointer: String,
     },
+    /// The bytes hold lists of next to nothing, whose JSON is many times as long.
+    #[error("event too long as json. limit={limit}")]
+    TooLong {
+        /// How long it may be, in bytes.
+        limit: usize,
+    },
     /// A field holds what the protocol does not allow there.
     #[error(transparent)]
     Field(#[from] ReadError),
@@ -113,7 +119,8 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let envelope = generated::Event::decode(bytes).map_err(DecodeError::wire)?;
     // JSON is seldom longer than this, so that one allocation is enough.
     let json = String::with_capacity(2 * bytes.len() + 64);
-    let mut out = Writer { json, ..Writer::default() };
+    let json_bytes_max = bytes.len().saturating_mul(EXPANSION_MAX).saturating_add(1024);
+    let mut out = Writer { json, json_bytes_max, ..Writer::default() };
     write_event(&envelope.event.ok_or(DecodeError::Empty)?, &mut out)?;
     let event = Received::read_owned(out.json)?;
     Ok(Decoded::Event { event, dropped: out.trail.into_notes() })

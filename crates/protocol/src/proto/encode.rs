@@ -7,12 +7,13 @@ use super::generated::input_content_source::Source as SourceArm;
 use super::generated::{self, BaseEvent, JsonPatchOperationType as Op};
 use super::table::{events, objects};
 use super::trail::{Step, Trail};
-use super::value::{DEPTH_MAX, Struct, Value, WireMessage};
+use super::value::{Struct, Value, WireMessage};
 use crate::content::{Content, ContentPart, Source};
 use crate::event::{
     EncryptedSubtype, Event, ReasoningRole, RunFinished, SubagentFinished, TextRole, ToolCallResult, ToolRole,
 };
 use crate::json::{Count, Json, JsonNonNull, JsonObject, SafeInt, Text};
+use crate::limits::PROTO_DEPTH_MAX as DEPTH_MAX;
 use crate::message::{Message, ToolCall, ToolCallKind};
 use crate::metadata::Metadata;
 use crate::patch::Operation;

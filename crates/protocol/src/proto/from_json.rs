@@ -5,8 +5,8 @@
 //! put into order. Every byte is written twice, however deep it stands.
 
 use super::number;
-use super::value::DEPTH_MAX;
 use crate::json::{Json, JsonObject, Kind, Reader, Text};
+use crate::limits::PROTO_DEPTH_MAX as DEPTH_MAX;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 use std::collections::HashMap;
 use std::ops::Range;

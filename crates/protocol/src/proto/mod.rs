@@ -25,7 +25,7 @@
 //!   type that they do not have, varints that are too long, lengths that reach beyond their message.
 //! - [`encode()`] keeps the keys of opaque objects in their order, where JavaScript puts those that look like integers
 //!   first, and refuses unknown events, where the reference gives no bytes.
-//! - Both refuse nesting beyond [`DEPTH_MAX`] and numbers that are not finite.
+//! - Both refuse nesting beyond [`PROTO_DEPTH_MAX`](crate::limits::PROTO_DEPTH_MAX) and numbers that are not finite.
 //!
 //! ```
 //! use threadline_protocol::event::RunError;
@@ -57,4 +57,3 @@ mod writer;
 
 pub use decode::{DecodeError, Decoded, WireError, decode};
 pub use encode::{EncodeError, Encoded, encode};
-pub use value::DEPTH_MAX;

@@ -10,9 +10,9 @@
 #![warn(clippy::indexing_slicing)]
 
 use super::number;
-use super::value::DEPTH_MAX;
 use super::wire::{Fields, Payload};
 use crate::json::{Text, write_string};
+use crate::limits::PROTO_DEPTH_MAX as DEPTH_MAX;
 use prost::DecodeError;
 use std::collections::HashMap;
 use std::fmt::Write as _;

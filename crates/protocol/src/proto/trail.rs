@@ -1,11 +1,9 @@
 //! Where in an event a conversion is, and what it had to leave out.
 
 use crate::json::Text;
+use crate::limits::PROTO_NOTES_MAX;
 use crate::schema::token;
 use std::fmt::Write as _;
-
-/// More places are not listed: the list is for people, and an event must not cost many times its size.
-const NOTES_MAX: usize = 1_000;
 
 /// The way from the event to the value that is being converted, and the places that were noted along it.
 #[derive(Debug, Default)]
@@ -63,7 +61,7 @@ impl Trail {
     }
 
     fn push(&mut self, below: &str) {
-        if self.notes.len() < NOTES_MAX {
+        if self.notes.len() < PROTO_NOTES_MAX {
             self.notes.push(self.pointer() + below);
         }
     }

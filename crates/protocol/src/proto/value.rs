@@ -10,12 +10,6 @@ use prost::encoding::{
 use prost::{DecodeError, Message};
 use std::marker::PhantomData;
 
-/// How many arrays and objects may stand inside each other in one opaque value, both ways.
-///
-/// Nothing here recurses, so this is not about our own stack: other readers of the binary form recurse, and the
-/// reference client falls over somewhere above a thousand levels.
-pub const DEPTH_MAX: usize = 512;
-
 /// A message that is not taken apart while it is decoded: its fields, in the order they came. Fields of a message
 /// that is given twice follow each other, which is how protobuf merges. `Kind` is a message of the schema, or one of
 /// the marks below.

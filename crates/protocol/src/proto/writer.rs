@@ -12,6 +12,8 @@ use prost::Message;
 pub(super) struct Writer {
     pub(super) json: String,
     pub(super) trail: Trail,
+    /// How long the JSON may get.
+    pub(super) json_bytes_max: usize,
 }
 
 /// A value of the binary form that JSON has a place for.
@@ -56,6 +58,11 @@ impl Writer {
         self.key(key);
         write_string(&mut self.json, &Text::borrowed(text));
         self.json.push(',');
+    }
+
+    fn check_length(&self) -> Result<(), DecodeError> {
+        let limit = self.json_bytes_max;
+        if self.json.len() > limit { Err(DecodeError::TooLong { limit }) } else { Ok(()) }
     }
 
     fn key(&mut self, key: &'static str) {
@@ -109,6 +116,7 @@ impl<M: Message + Default + ToJson> ToJson for Vec<WireMessage<M>> {
                 element.write(out)?;
                 out.json.push(',');
             }
+            out.check_length()?;
             out.trail.leave();
         }
         out.close(']');

@@ -126,6 +126,11 @@ impl ReadError {
         self.0.offset
     }
 
+    /// Whether the discriminator appeared again with another value, and not in an object further inside.
+    pub(crate) fn is_retagged(&self) -> bool {
+        self.0.kind == ReadErrorKind::Retagged && self.0.pointer.is_empty()
+    }
+
     /// Whether no event could be seen at all, as opposed to an event with a field that is wrong.
     #[must_use]
     pub const fn is_unreadable(&self) -> bool {

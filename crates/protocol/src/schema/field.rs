@@ -32,11 +32,7 @@ pub(crate) enum Flow {
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     departures: Vec<Departure>,
-    unknown_members: usize,
 }
-
-/// More unknown members are not recorded: the list is for people, and an event must not cost many times its size.
-const UNKNOWN_MEMBERS_MAX: usize = 1_000;
 
 impl Context {
     pub(crate) fn into_departures(self) -> Vec<Departure> {
@@ -59,11 +55,8 @@ impl Context {
 
     #[cold]
     pub(crate) fn depart_member(&mut self, key: &Text<'_>) {
-        self.unknown_members += 1;
-        if self.unknown_members <= UNKNOWN_MEMBERS_MAX {
-            let pointer = format!("/{}", token(key));
-            self.departures.push(Departure { pointer, kind: DepartureKind::UnknownMember });
-        }
+        let pointer = format!("/{}", token(key));
+        self.departures.push(Departure { pointer, kind: DepartureKind::UnknownMember });
     }
 
     /// Says that what was recorded after `mark` stands under `segment`.

@@ -43,8 +43,8 @@ impl<'a> UnknownToken<'a> {
     }
 }
 
-/// Declares a union of protocol objects with a discriminator. A member that cannot be read is still only
-/// `unrecognisable`, not malformed, if the function of that name says so. Members are boxed, so that a list of small or
+/// Declares a union of protocol objects with a discriminator. A member that is malformed or departs from 1.0 is as a whole
+/// an unknown one if the function `unrecognisable` says so. Members are boxed, so that a list of small or
 /// unknown ones does not cost many times its text.
 macro_rules! union {
     (
@@ -96,13 +96,17 @@ macro_rules! union {
                 $crate::schema::to_json(self)
             }
 
+            fn knows(tag: Option<&$crate::json::Text<'_>>) -> bool {
+                matches!(tag.and_then(|tag| tag.as_str()), $( Some($tag) )|*)
+            }
+
             fn read_tagged(
-                tag: Option<&str>,
+                tag: Option<&$crate::json::Text<'_>>,
                 reader: &mut $crate::json::Reader<'a>,
                 context: &mut $crate::schema::Context,
                 settled: bool,
             ) -> Result<Self, $crate::schema::ReadError> {
-                match tag {
+                match tag.and_then(|tag| tag.as_str()) {
                     $( Some($tag) => $object::read_as(reader, context, settled).map(Self::from), )*
                     _ => {
                         reader.kind()?;
@@ -122,27 +126,33 @@ macro_rules! union {
                 context: &mut $crate::schema::Context,
             ) -> Result<Self, $crate::schema::ReadError> {
                 use $crate::json::{Kind, Which};
-                use $crate::schema::{ReadError, ReadErrorKind};
+                use $crate::schema::ReadError;
                 let kind = reader.kind()?;
                 if kind != Kind::Object {
                     return Err(ReadError::found("an object", kind, reader.offset()));
                 }
                 let (start, mark) = (*reader, context.mark());
-                let tag = reader.peek_member($tag_key, Which::First)?;
-                match Self::read_tagged(tag.as_ref().and_then(|tag| tag.as_str()), reader, context, false) {
-                    Err(error) if *error.kind() == ReadErrorKind::Retagged && error.pointer().is_empty() => {
-                        *reader = start;
-                        context.rewind(mark);
-                        let tag = reader.peek_member($tag_key, Which::Last)?;
-                        Self::read_tagged(tag.as_ref().and_then(|tag| tag.as_str()), reader, context, true)
-                    }
-                    $( Err(error) if !error.is_unreadable() && $unrecognisable(start)? => {
-                        *reader = start;
-                        context.rewind(mark);
-                        Self::read_tagged(None, reader, context, true)
-                    } )?
-                    other => other,
+                let first = reader.peek_member($tag_key, Which::First)?;
+                let mut result = match Self::knows(first.as_ref()) {
+                    true => Self::read_tagged(first.as_ref(), reader, context, false),
+                    false => Err(ReadError::retagged(reader.offset())),
+                };
+                // Of several discriminators the last one counts. Nearly always there is one, and looking no further
+                // than the first saves passing the object twice.
+                if result.as_ref().is_err_and(|error| error.is_retagged()) {
+                    *reader = start;
+                    context.rewind(mark);
+                    let last = reader.peek_member($tag_key, Which::Last)?;
+                    result = Self::read_tagged(last.as_ref(), reader, context, true);
                 }
+                $( if (result.as_ref().is_err_and(|error| !error.is_unreadable()) || context.mark() > mark)
+                    && $unrecognisable(start)?
+                {
+                    *reader = start;
+                    context.rewind(mark);
+                    result = Self::read_tagged(None, reader, context, true);
+                } )?
+                result
             }
 
             fn write(&self, out: &mut String) {

@@ -47,6 +47,34 @@ fn the_last_of_duplicate_types_counts() {
 }
 
 #[test]
+fn a_discriminator_that_is_not_known_may_yet_be_overruled() {
+    let received = read(r#"{"type":"VENDOR","message":"m","type":"RUN_ERROR"}"#);
+    assert!(matches!(received.event(), Event::RunError(_)));
+    let received = read(r#"{"type":"RUN_ERROR","message":"m","type":"VENDOR"}"#);
+    assert!(matches!(received.event(), Event::Unknown(_)));
+    let json =
+        r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"oracle","content":"c","role":"user"}]}"#;
+    assert_eq!(read(json).departures(), []);
+    let json = r#"{"type":"STATE_DELTA","delta":[{"op":"zap","path":"/a","op":"remove"}]}"#;
+    assert_eq!(read(json).departures(), []);
+    let json = r#"{"type":"STATE_DELTA","delta":[{"op":"remove","path":"/a","op":"zap"}]}"#;
+    assert_eq!(departures(json), [("/delta/0".to_owned(), DepartureKind::UnknownVariant)]);
+}
+
+#[test]
+fn what_was_overruled_hides_nothing_that_follows() {
+    let many: String = (0..2_000).map(|at| format!(r#","x{at}":1"#)).collect();
+    let json = format!(
+        r#"{{"type":"MESSAGES_SNAPSHOT","messages":[{{"id":"m","role":"user","content":""{many}}}],"messages":[],"vendor":1}}"#
+    );
+    assert_eq!(departures(&json), [("/vendor".to_owned(), DepartureKind::UnknownMember)]);
+    let json = format!(
+        r#"{{"type":"MESSAGES_SNAPSHOT","messages":[{{"id":"m","role":"user","content":""{many},"role":"system","y":1}}]}}"#
+    );
+    assert_eq!(read(&json).departures().len(), 2_001);
+}
+
+#[test]
 fn the_type_may_stand_anywhere_and_be_written_in_any_way() {
     let received = read(r#" {"messageId":"m" , "t\u0079pe":"TEXT\u005fMESSAGE_END"}"#);
     assert!(matches!(received.event(), Event::TextMessageEnd(_)));

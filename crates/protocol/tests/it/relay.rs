@@ -8,6 +8,27 @@ use threadline_protocol::{Envelope, Limits, Received, UnknownWords};
 use threadline_testkit::random::Random;
 use threadline_testkit::{any_event, mutate};
 
+/// Adds members to an event that the same members overrule at once, some of them known and some of them not.
+fn repeat_members(json: &str, random: &mut Random) -> String {
+    let earlier = [
+        "\"type\":\"VENDOR\"",
+        "\"type\":\"RUN_ERROR\"",
+        "\"type\":5",
+        "\"messageId\":null",
+        "\"delta\":{\"a\":1}",
+    ];
+    let mut repeated = String::from("{");
+    for member in earlier {
+        let key = member.split(':').next().unwrap_or_default();
+        // Only what the event has is overruled.
+        if json.contains(&format!("{key}:")) && random.chance(50) {
+            repeated.push_str(member);
+            repeated.push(',');
+        }
+    }
+    repeated + &json[1..]
+}
+
 /// Re-spells a JSON text without changing what it means: spaces, escapes, number spellings.
 fn respell(json: &str, random: &mut Random) -> String {
     let mut out = String::new();
@@ -93,6 +114,19 @@ proptest! {
         }
     }
 
+    /// Members that are overruled mean nothing.
+    #[test]
+    fn the_last_of_duplicates_counts(seed: u64) {
+        let mut random = Random::new(seed);
+        let json = any_event(&mut random).to_string();
+        let repeated = repeat_members(&json, &mut random);
+        let (once, again) = (Received::read(&json).unwrap(), Received::read(&repeated).unwrap());
+        prop_assert_eq!(once.event(), again.event(), "{}", repeated);
+        prop_assert_eq!(again.departures(), []);
+        let envelope = Envelope::read(&repeated).unwrap();
+        prop_assert_eq!(envelope.type_name(), &again.event().type_name());
+    }
+
     /// The stages leave a good event alone, and what they let through departs from nothing.
     #[test]
     fn the_stages_are_idempotent(seed: u64, mutated: bool) {
@@ -104,6 +138,8 @@ proptest! {
         let json = event.to_string();
         let Ok(received) = Received::read(&json) else { return Ok(()) };
         let translated = Translator::new().translate(received).unwrap().event;
+        let again = Received::read(translated.json()).unwrap();
+        prop_assert_eq!(&again, &translated);
         if !mutated {
             prop_assert_eq!(translated.json(), &json);
         }

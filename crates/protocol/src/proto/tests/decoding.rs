@@ -2,7 +2,8 @@
 
 use super::build::{base, double, int, json_of, len};
 use crate::event::Received;
-use crate::proto::{DEPTH_MAX, DecodeError, Decoded, decode, encode};
+use crate::limits::PROTO_DEPTH_MAX as DEPTH_MAX;
+use crate::proto::{DecodeError, Decoded, decode, encode};
 use proptest::prelude::*;
 use threadline_testkit::any_event;
 use threadline_testkit::random::Random;

@@ -2,7 +2,8 @@
 
 use super::build::json_of;
 use crate::event::{Received, RunError};
-use crate::proto::{DEPTH_MAX, EncodeError, Encoded, encode};
+use crate::limits::PROTO_DEPTH_MAX as DEPTH_MAX;
+use crate::proto::{EncodeError, Encoded, encode};
 
 fn encoded(json: &str) -> Result<Encoded, EncodeError> {
     encode(Received::read(json).unwrap().event())

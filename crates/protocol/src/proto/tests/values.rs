@@ -2,7 +2,8 @@
 
 use super::build::{double, int, len};
 use crate::json::{Json, JsonObject};
-use crate::proto::value::{DEPTH_MAX, Struct, Value};
+use crate::limits::PROTO_DEPTH_MAX as DEPTH_MAX;
+use crate::proto::value::{Struct, Value};
 use crate::proto::{from_json, to_json};
 use proptest::prelude::*;
 use prost::Message as _;
