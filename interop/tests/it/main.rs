@@ -1,5 +1,6 @@
 //! Our protocol crate against the published packages, in both directions.
 
+mod consume;
 mod enforce;
 mod fold;
 mod protobuf;

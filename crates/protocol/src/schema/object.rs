@@ -16,7 +16,7 @@ macro_rules! object {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name<'a> {
             $( $(#[$field_meta])* pub $field: $crate::schema::object!(@type $presence $ty), )*
-            extra: Vec<($crate::json::Text<'a>, $crate::json::Json<'a>)>,
+            pub(crate) extra: Vec<($crate::json::Text<'a>, $crate::json::Json<'a>)>,
         }
 
         $crate::schema::object!(@new $name [] [] $( $presence $field : $ty $(= $fixed)? ; )*);

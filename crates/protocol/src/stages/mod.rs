@@ -1,5 +1,10 @@
 //! The stages: small state machines that are fed events one at a time and own no I/O.
 
 pub mod enforce;
+pub mod expand;
 pub mod fold;
+mod named_id;
 pub mod translate;
+pub mod verify;
+
+pub use named_id::NamedId;

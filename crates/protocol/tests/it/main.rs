@@ -1,6 +1,7 @@
 //! The laws of the protocol crate, over generated events.
 
 mod events;
+mod oracle;
 mod patch;
 mod patch_laws;
 mod reading;

@@ -1,0 +1,125 @@
+//! The whole consumer, enforce to fold, ends where the reference ends and holds what it holds.
+
+use crate::{as_javascript, cases, parse};
+use serde_json::{Value, json};
+use threadline_interop::peer::Peer;
+use threadline_protocol::run::Interrupt;
+use threadline_protocol::stages::enforce::{Verdict, enforce};
+use threadline_protocol::stages::expand::Expander;
+use threadline_protocol::stages::fold::{Fold, RunStatus};
+use threadline_protocol::stages::verify::{Options, Verifier};
+use threadline_protocol::{Message, Received, UnknownWords};
+use threadline_testkit::random::Random;
+use threadline_testkit::streams;
+
+/// What a consumer has seen when the stream ends, or when it has to give up.
+#[derive(Default)]
+struct Consumed {
+    delivered: Vec<Value>,
+    failed_at: Option<usize>,
+    fold: Fold,
+    pending: Vec<Value>,
+}
+
+fn consume(events: &[String]) -> Consumed {
+    let mut consumed = Consumed::default();
+    let mut expander = Expander::new();
+    let mut verifier = Verifier::new(Options::new());
+    for (position, json) in events.iter().enumerate() {
+        let Ok(received) = Received::read(json) else {
+            consumed.failed_at = Some(position);
+            break;
+        };
+        let event = match enforce(received, UnknownWords::Refuse) {
+            Verdict::Kept { event, .. } => event.into_event(),
+            Verdict::Dropped => continue,
+            Verdict::Refused(_) => {
+                consumed.failed_at = Some(position);
+                break;
+            }
+        };
+        let Ok(expanded) = expander.expand(&event) else {
+            consumed.failed_at = Some(position);
+            break;
+        };
+        for event in expanded.iter() {
+            if verifier.check(event).iter().any(|violation| violation.is_error()) {
+                consumed.failed_at = Some(position);
+                return consumed;
+            }
+            consumed.delivered.push(as_javascript(&with_lists(parse(&event.to_json()))));
+            // What cannot be applied is skipped, here as there.
+            let _ = consumed.fold.apply(event);
+            if event.type_name() == "RUN_FINISHED" {
+                let run = consumed.fold.runs().last().expect("a run has finished");
+                // The reference gives no list for runs that were interrupted or cancelled.
+                let pending = run.pending_tool_calls.iter().filter(|_| run.status == RunStatus::Success);
+                consumed.pending.push(pending.map(|id| Value::from(id.to_str().into_owned())).collect());
+            }
+        }
+    }
+    consumed
+}
+
+/// The reference fills in the lists that a request leaves out.
+fn with_lists(mut event: Value) -> Value {
+    if let Some(Value::Object(input)) = event.get_mut("input") {
+        input.entry("tools").or_insert(json!([]));
+        input.entry("context").or_insert(json!([]));
+    }
+    event
+}
+
+fn values(texts: impl Iterator<Item = String>) -> Value {
+    texts.map(|text| as_javascript(&parse(&text))).collect()
+}
+
+fn assert_agreement(streams: &[Vec<Value>]) -> usize {
+    let texts: Vec<Vec<String>> =
+        streams.iter().map(|events| events.iter().map(Value::to_string).collect()).collect();
+    let questions: Vec<Value> =
+        texts.iter().map(|events| json!({"op": "consume", "events": events})).collect();
+    let mut failed = 0;
+    for (events, answer) in texts.iter().zip(Peer::Node.ask(&questions)) {
+        assert_eq!(answer["ok"], true, "{answer}");
+        let ours = consume(events);
+        let stream = events.join("\n");
+        let why = &answer["failure"];
+        assert_eq!(json!(ours.failed_at), answer["failedAt"], "{why} in\n{stream}");
+        failed += usize::from(ours.failed_at.is_some());
+        assert_eq!(
+            as_javascript(&json!(ours.delivered)),
+            as_javascript(&answer["delivered"]),
+            "delivered of\n{stream}"
+        );
+        assert_eq!(
+            values(ours.fold.messages().map(Message::to_json)),
+            as_javascript(&answer["messages"]),
+            "\n{stream}"
+        );
+        assert_eq!(
+            as_javascript(&parse(ours.fold.state().as_str())),
+            as_javascript(&answer["state"]),
+            "state of\n{stream}"
+        );
+        let interrupts = values(ours.fold.interrupts().iter().map(Interrupt::to_json));
+        assert_eq!(interrupts, as_javascript(&answer["interrupts"]), "interrupts of\n{stream}");
+        assert_eq!(json!(ours.pending), answer["pendingToolCalls"], "pending calls of\n{stream}");
+    }
+    failed
+}
+
+#[test]
+fn valid_streams_are_consumed_alike() {
+    let streams: Vec<Vec<Value>> =
+        (0..cases() / 2).map(|seed| streams::valid(&mut Random::new(seed))).collect();
+    assert_eq!(assert_agreement(&streams), 0, "a valid stream was refused by both");
+}
+
+#[test]
+fn wild_streams_fail_at_the_same_event() {
+    let streams: Vec<Vec<Value>> =
+        (0..cases() / 2).map(|seed| streams::wild(&mut Random::new(seed))).collect();
+    let failed = assert_agreement(&streams);
+    assert!(failed > streams.len() / 4, "only {failed} of {} streams failed", streams.len());
+}
