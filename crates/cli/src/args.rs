@@ -23,7 +23,8 @@ Examples:
   threadline convert --to jsonl recording.sse > events.jsonl
   threadline convert --to proto events.jsonl > events.bin
   curl -sN localhost:8000/agent -d @input.json | threadline enforce
-  threadline translate old.jsonl | threadline enforce --format json";
+  threadline translate old.jsonl | threadline enforce --format json
+  threadline fold recording.sse";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -33,14 +34,19 @@ pub(crate) enum Command {
     Translate(CommonArgs),
     /// Drop, strip and refuse what AG-UI 1.0 does not describe, as a 1.0 client does
     Enforce(EnforceArgs),
+    /// Replace chunks by the starts, contents and ends that they stand for
+    Expand(CommonArgs),
+    /// Print what a client holds after the stream: messages, state, and what is pending, as JSON
+    Fold(FoldArgs),
 }
 
 impl Command {
     pub(crate) const fn common(&self) -> &CommonArgs {
         match self {
             Self::Convert(args) => &args.common,
-            Self::Translate(args) => args,
+            Self::Translate(args) | Self::Expand(args) => args,
             Self::Enforce(args) => &args.common,
+            Self::Fold(args) => &args.common,
         }
     }
 }
@@ -77,6 +83,18 @@ pub(crate) struct EnforceArgs {
     /// What to do with a word that 1.0 does not allow, such as an unknown role of a text message
     #[arg(long, value_name = "WHAT", default_value = "refuse")]
     unknown_words: UnknownWordsArg,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FoldArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// The RunAgentInput that the client sent: its messages and state are what it held before
+    #[arg(long = "input", value_name = "FILE")]
+    pub(crate) input_file: Option<PathBuf>,
+    /// Skip events that end the stream for a client, and go on
+    #[arg(long)]
+    pub(crate) lenient: bool,
 }
 
 impl EnforceArgs {

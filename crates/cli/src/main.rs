@@ -4,6 +4,8 @@ mod args;
 mod convert;
 mod enforce;
 mod events;
+mod expand;
+mod fold;
 mod report;
 mod sink;
 mod translate;
@@ -25,6 +27,8 @@ fn main() -> ExitCode {
         Command::Convert(options) => convert::run(options, &mut report),
         Command::Translate(options) => translate::run(options, &mut report),
         Command::Enforce(options) => enforce::run(options, &mut report),
+        Command::Expand(options) => expand::run(options, &mut report),
+        Command::Fold(options) => fold::run(options, &mut report),
     };
     report.finish(result)
 }

@@ -4,61 +4,43 @@ use crate::{as_javascript, cases, parse};
 use serde_json::{Value, json};
 use threadline_interop::peer::Peer;
 use threadline_protocol::run::Interrupt;
-use threadline_protocol::stages::enforce::{Verdict, enforce};
-use threadline_protocol::stages::expand::Expander;
+use threadline_protocol::stages::consumer::Consumer;
 use threadline_protocol::stages::fold::{Fold, RunStatus};
-use threadline_protocol::stages::verify::{Options, Verifier};
-use threadline_protocol::{Message, Received, UnknownWords};
+use threadline_protocol::{Event, Message};
 use threadline_testkit::random::Random;
 use threadline_testkit::streams;
 
 /// What a consumer has seen when the stream ends, or when it has to give up.
-#[derive(Default)]
 struct Consumed {
     delivered: Vec<Value>,
-    failed_at: Option<usize>,
+    failed_at: Option<u64>,
     fold: Fold,
     pending: Vec<Value>,
 }
 
 fn consume(events: &[String]) -> Consumed {
-    let mut consumed = Consumed::default();
-    let mut expander = Expander::new();
-    let mut verifier = Verifier::new(Options::new());
-    for (position, json) in events.iter().enumerate() {
-        let Ok(received) = Received::read(json) else {
-            consumed.failed_at = Some(position);
+    let mut consumer = Consumer::new(Fold::new());
+    let mut delivered = Vec::new();
+    let mut pending = Vec::new();
+    let mut failed_at = None;
+    for json in events {
+        let mut finished = false;
+        let result = consumer.push(json, |event| {
+            delivered.push(as_javascript(&with_lists(parse(&event.to_json()))));
+            finished |= matches!(event, Event::RunFinished(_));
+        });
+        if finished {
+            let run = consumer.fold().runs().last().expect("a run has finished");
+            // The reference gives no list for runs that were interrupted or cancelled.
+            let calls = run.pending_tool_calls.iter().filter(|_| run.status == RunStatus::Success);
+            pending.push(calls.map(|id| Value::from(id.to_str().into_owned())).collect());
+        }
+        if let Err(stop) = result {
+            failed_at = Some(stop.position);
             break;
-        };
-        let event = match enforce(received, UnknownWords::Refuse) {
-            Verdict::Kept { event, .. } => event.into_event(),
-            Verdict::Dropped => continue,
-            Verdict::Refused(_) => {
-                consumed.failed_at = Some(position);
-                break;
-            }
-        };
-        let Ok(expanded) = expander.expand(&event) else {
-            consumed.failed_at = Some(position);
-            break;
-        };
-        for event in expanded.iter() {
-            if verifier.check(event).iter().any(|violation| violation.is_error()) {
-                consumed.failed_at = Some(position);
-                return consumed;
-            }
-            consumed.delivered.push(as_javascript(&with_lists(parse(&event.to_json()))));
-            // What cannot be applied is skipped, here as there.
-            let _ = consumed.fold.apply(event);
-            if event.type_name() == "RUN_FINISHED" {
-                let run = consumed.fold.runs().last().expect("a run has finished");
-                // The reference gives no list for runs that were interrupted or cancelled.
-                let pending = run.pending_tool_calls.iter().filter(|_| run.status == RunStatus::Success);
-                consumed.pending.push(pending.map(|id| Value::from(id.to_str().into_owned())).collect());
-            }
         }
     }
-    consumed
+    Consumed { delivered, failed_at, fold: consumer.fold().clone(), pending }
 }
 
 /// The reference fills in the lists that a request leaves out.

@@ -2,6 +2,7 @@
 
 mod convert;
 mod enforce;
+mod fold;
 mod translate;
 mod usage;
 mod workspace;

@@ -119,6 +119,14 @@ impl<'a> Text<'a> {
         *self = Self::with_surrogates(bytes, lone);
     }
 
+    /// Writes the text as a JSON string.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut json = String::new();
+        super::write_string(&mut json, self);
+        json
+    }
+
     /// The same text, borrowing nothing.
     #[must_use]
     pub fn into_owned(self) -> Text<'static> {
@@ -215,9 +223,7 @@ impl Default for Repr<'_> {
 /// As JSON has it, so that lone surrogates can be told apart.
 impl fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut json = String::new();
-        super::write_string(&mut json, self);
-        f.write_str(&json)
+        f.write_str(&self.to_json())
     }
 }
 

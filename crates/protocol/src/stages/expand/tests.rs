@@ -298,7 +298,7 @@ fn halves_of_an_emoji_are_ids_like_any_other() {
     ]);
 }
 
-/// The table of `spec/agui-1.0.md`, section 5.2: which of the agent's and the subagent `a`'s lane an event closes that is
+/// Which of the agent's and the subagent `a`'s lane an event closes that is
 /// the agent's, and one that is the subagent's.
 #[test]
 fn what_ends_a_lane() {

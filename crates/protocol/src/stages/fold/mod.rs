@@ -7,6 +7,8 @@ mod checkpoint;
 mod messages;
 mod runs;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 
 pub use checkpoint::{Checkpoint, FOLD_VERSION, OtherVersion};
 pub use runs::{RunStatus, RunSummary};

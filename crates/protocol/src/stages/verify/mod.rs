@@ -4,7 +4,7 @@
 //! stops at the first error, which is at the same event as in the reference's `verifyEvents`.
 //!
 //! The stage wants what [`enforce`](super::enforce) lets through. The reference's verifier also looks for nulls, wrong
-//! types and unknown outcomes (the digest's rules G5, G6, G7, and parts of V17 to V20). A typed [`Event`] has no place for
+//! types and unknown outcomes (G5, G6, G7, and parts of V17 to V20, by their labels). A typed [`Event`] has no place for
 //! most of them, and enforcement refuses or strips the rest, so those rules are not here. Chunks pass, as in the reference:
 //! [`expand`](super::expand) comes before.
 //!

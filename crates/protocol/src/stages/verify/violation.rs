@@ -30,7 +30,8 @@ impl Violation {
         self.severity == Severity::Error
     }
 
-    /// The row of `spec/agui-1.0.md`, section 5.1, that the reference's rule has; none if the rule is ours.
+    /// A short label for the reference's rule: `G` and a number for those of streams, `V` and a number for those of events.
+    /// None if the rule is ours.
     #[must_use]
     pub const fn label(&self) -> Option<&'static str> {
         match (self.rule, self.event_type) {

@@ -1,0 +1,147 @@
+//! The stages of a consumer, one after the other.
+
+use super::enforce::{Verdict, enforce};
+use super::expand::Expander;
+use super::fold::Fold;
+use super::translate::{ChangeKind, Translator};
+use super::verify::{Options, Verifier};
+use crate::event::{Event, Received};
+use crate::schema::UnknownWords;
+
+/// Translates, enforces, expands, verifies and folds a stream of events, as the reference client does.
+///
+/// ```
+/// use threadline_protocol::stages::consumer::Consumer;
+/// use threadline_protocol::stages::fold::Fold;
+///
+/// let mut consumer = Consumer::new(Fold::new());
+/// for json in [
+///     r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
+///     r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"Hello"}"#,
+///     r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#,
+/// ] {
+///     consumer.push(json, |_| {})?;
+/// }
+/// let message = consumer.fold().messages().next().expect("there is one");
+/// assert_eq!(message.to_json(), r#"{"role":"assistant","id":"m","content":"Hello"}"#);
+/// # Ok::<(), threadline_protocol::stages::consumer::Stop>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Consumer {
+    translator: Translator,
+    expander: Expander,
+    verifier: Verifier,
+    fold: Fold,
+    position: u64,
+    notices: Vec<Notice>,
+}
+
+/// Something about an event that did not keep it, or all of it, from being delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Which event of the stream, from 0.
+    pub position: u64,
+    /// Where in the event, as a JSON pointer; empty for the event as a whole.
+    pub path: String,
+    /// What.
+    pub message: String,
+}
+
+/// Why the reference client would end the stream. A consumer that goes on has skipped the event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}. rule={rule}, event={position}")]
+pub struct Stop {
+    /// A stable word for the rule: that of the verifier, of the expander, or `unreadable`, `malformed` or `refused`.
+    pub rule: &'static str,
+    /// The same for people.
+    pub message: String,
+    /// Which event of the stream, from 0.
+    pub position: u64,
+}
+
+impl Consumer {
+    /// Begins with what a client holds.
+    #[must_use]
+    pub fn new(fold: Fold) -> Self {
+        Self {
+            translator: Translator::new(),
+            expander: Expander::new(),
+            verifier: Verifier::new(Options::new()),
+            fold,
+            position: 0,
+            notices: Vec::new(),
+        }
+    }
+
+    /// What a client holds after the events so far.
+    #[must_use]
+    pub const fn fold(&self) -> &Fold {
+        &self.fold
+    }
+
+    /// What was noticed so far.
+    #[must_use]
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// Takes the next event, and shows `each` what is delivered of it.
+    ///
+    /// # Errors
+    /// If the reference client would end the stream here.
+    pub fn push(&mut self, json: &str, each: impl FnMut(&Event<'_>)) -> Result<(), Stop> {
+        let result = self.deliver(json, each);
+        self.position += 1;
+        result
+    }
+
+    fn deliver(&mut self, json: &str, mut each: impl FnMut(&Event<'_>)) -> Result<(), Stop> {
+        let position = self.position;
+        let stop = |rule, message: String| Stop { rule, message, position };
+        let read = Received::read(json).map_err(|error| {
+            let rule = if error.is_unreadable() { "unreadable" } else { "malformed" };
+            stop(rule, error.to_string())
+        })?;
+        let translated =
+            self.translator.translate(read).map_err(|error| stop("malformed", error.to_string()))?;
+        for change in translated.changes {
+            // That an old shape was understood is nothing to warn of.
+            if let ChangeKind::Lost | ChangeKind::Orphaned = change.kind {
+                self.notice(&change.pointer, change.to_string());
+            }
+        }
+        let type_name = translated.event.event().type_name().to_string();
+        let event = match enforce(translated.event, UnknownWords::Refuse) {
+            Verdict::Kept { event, removed } => {
+                for path in removed {
+                    self.notice(&path, format!("unknown, stripped. path={path}"));
+                }
+                event.into_event()
+            }
+            Verdict::Dropped => {
+                self.notice("", format!("unknown event, dropped. type={type_name}"));
+                return Ok(());
+            }
+            Verdict::Refused(departure) => return Err(stop("refused", departure.to_string())),
+        };
+        let expanded =
+            self.expander.expand(&event).map_err(|error| stop(error.rule.name(), error.to_string()))?;
+        for event in expanded.iter() {
+            for violation in self.verifier.check(event) {
+                if violation.is_error() {
+                    return Err(stop(violation.rule.name(), violation.to_string()));
+                }
+                self.notices.push(Notice { position, path: String::new(), message: violation.to_string() });
+            }
+            each(event);
+            if let Err(warning) = self.fold.apply(event) {
+                self.notices.push(Notice { position, path: String::new(), message: warning.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, path: &str, message: String) {
+        self.notices.push(Notice { position: self.position, path: path.to_owned(), message });
+    }
+}
