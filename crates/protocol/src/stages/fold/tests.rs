@@ -59,7 +59,8 @@ fn a_bad_event_spoils_nothing() {
     ] {
         assert_eq!(apply(&mut fold, json), Err(warning));
     }
-    let patch = r#"{"type":"STATE_DELTA","delta":[{"op":"add","path":"/a","value":1},{"op":"remove","path":"/x"}]}"#;
+    let patch =
+        r#"{"type":"STATE_DELTA","delta":[{"op":"add","path":"/a","value":1},{"op":"remove","path":"/x"}]}"#;
     assert!(matches!(apply(&mut fold, patch), Err(Warning::Patch(_))));
     assert_eq!(fold.state().as_str(), r#"{"n":1}"#);
     apply(&mut fold, r#"{"type":"STATE_DELTA","delta":[{"op":"add","path":"/a","value":1.50}]}"#).unwrap();
