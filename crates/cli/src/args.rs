@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Enforce(EnforceArgs),
     /// Replace chunks by the starts, contents and ends that they stand for
     Expand(CommonArgs),
+    /// Merge pieces of messages, arguments, activities and state: an equivalent, shorter stream
+    Compact(CompactArgs),
     /// Print what a client holds after the stream: messages, state, and what is pending, as JSON
     Fold(FoldArgs),
 }
@@ -46,6 +48,7 @@ impl Command {
             Self::Convert(args) => &args.common,
             Self::Translate(args) | Self::Expand(args) => args,
             Self::Enforce(args) => &args.common,
+            Self::Compact(args) => &args.common,
             Self::Fold(args) => &args.common,
         }
     }
@@ -83,6 +86,15 @@ pub(crate) struct EnforceArgs {
     /// What to do with a word that 1.0 does not allow, such as an unknown role of a text message
     #[arg(long, value_name = "WHAT", default_value = "refuse")]
     unknown_words: UnknownWordsArg,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompactArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// The state before the stream, as JSON; else that of the first run's input, if there is one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base_state: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! The `threadline` binary.
 
 mod args;
+mod compact;
 mod convert;
 mod enforce;
 mod events;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Translate(options) => translate::run(options, &mut report),
         Command::Enforce(options) => enforce::run(options, &mut report),
         Command::Expand(options) => expand::run(options, &mut report),
+        Command::Compact(options) => compact::run(options, &mut report),
         Command::Fold(options) => fold::run(options, &mut report),
     };
     report.finish(result)

@@ -25,6 +25,23 @@ union! {
     }
 }
 
+impl<'a> Message<'a> {
+    /// What names the message in its thread, if its role is known.
+    #[must_use]
+    pub const fn id(&self) -> Option<&Text<'a>> {
+        match self {
+            Self::Developer(message) => Some(&message.id),
+            Self::System(message) => Some(&message.id),
+            Self::Assistant(message) => Some(&message.id),
+            Self::User(message) => Some(&message.id),
+            Self::Tool(message) => Some(&message.id),
+            Self::Activity(message) => Some(&message.id),
+            Self::Reasoning(message) => Some(&message.id),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
 object! {
     /// A message from the developer of the application.
     pub struct DeveloperMessage, tag "role" = "developer" {

@@ -4,9 +4,10 @@ use crate::{as_javascript, cases, parse};
 use serde_json::{Value, json};
 use threadline_interop::peer::Peer;
 use threadline_protocol::run::Interrupt;
+use threadline_protocol::stages::compact::compact;
 use threadline_protocol::stages::consumer::Consumer;
 use threadline_protocol::stages::fold::{Fold, RunStatus};
-use threadline_protocol::{Event, Message};
+use threadline_protocol::{Event, Json, Message, Received};
 use threadline_testkit::random::Random;
 use threadline_testkit::streams;
 
@@ -96,6 +97,37 @@ fn valid_streams_are_consumed_alike() {
     let streams: Vec<Vec<Value>> =
         (0..cases() / 2).map(|seed| streams::valid(&mut Random::new(seed))).collect();
     assert_eq!(assert_agreement(&streams), 0, "a valid stream was refused by both");
+}
+
+/// Our compaction, read by the reference: accepted, and with the same result.
+#[test]
+fn compacted_streams_are_consumed_alike() {
+    let streams: Vec<Vec<String>> = (0..cases() / 2)
+        .map(|seed| streams::valid(&mut Random::new(seed)).iter().map(Value::to_string).collect())
+        .collect();
+    let compacted: Vec<Vec<String>> = streams
+        .iter()
+        .map(|stream| {
+            let events: Vec<Event<'_>> =
+                stream.iter().map(|json| Received::read(json).expect("an event").into_event()).collect();
+            let compacted = compact(&events, Some(&Json::EMPTY_OBJECT)).expect("chunks that can be expanded");
+            compacted.iter().map(Event::to_json).collect()
+        })
+        .collect();
+    let question = |events: &Vec<String>| json!({"op": "consume", "events": events});
+    let before = Peer::Node.ask(&streams.iter().map(question).collect::<Vec<_>>());
+    let after = Peer::Node.ask(&compacted.iter().map(question).collect::<Vec<_>>());
+    let mut saved = 0;
+    for (at, (before, after)) in before.iter().zip(&after).enumerate() {
+        let shown = format!("{}\n\nbecame\n\n{}", streams[at].join("\n"), compacted[at].join("\n"));
+        assert_eq!(after["failedAt"], Value::Null, "{} in\n{shown}", after["failure"]);
+        for held in ["messages", "state", "interrupts", "pendingToolCalls"] {
+            assert_eq!(after[held], before[held], "{held} of\n{shown}");
+        }
+        let delivered = |answer: &Value| answer["delivered"].as_array().map_or(0, Vec::len);
+        saved += delivered(before) - delivered(after);
+    }
+    assert!(saved > streams.len(), "only {saved} events less in {} streams", streams.len());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The stages: small state machines that are fed events one at a time and own no I/O.
 
+pub mod compact;
 pub mod consumer;
 pub mod enforce;
 pub mod expand;

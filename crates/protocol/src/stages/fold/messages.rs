@@ -89,11 +89,11 @@ impl Messages {
         let Some(owner) = owner else { return self.push(message, revision) };
         let is_result = |slot: &&Slot| matches!(self.slots[**slot].message, Message::Tool(_));
         let at = owner + 1 + self.order[owner + 1..].iter().take_while(is_result).count();
-        let first_with_id = id_of(&message).is_some_and(|id| {
+        let first_with_id = message.id().is_some_and(|id| {
             let earlier = self.by_id.get(id.wtf8());
             earlier.is_none_or(|earlier| self.order[..at].iter().all(|slot| slot != earlier))
         });
-        let id = id_of(&message).cloned();
+        let id = message.id().cloned();
         let slot = self.add(message, revision);
         self.order.insert(at, slot);
         if let Some(id) = id.filter(|_| first_with_id) {
@@ -103,7 +103,7 @@ impl Messages {
 
     /// Puts another message in the place of the first one with its id, or at the end.
     pub(super) fn replace(&mut self, message: Message<'static>, revision: u64) {
-        let slot = id_of(&message).and_then(|id| self.by_id.get(id.wtf8())).copied();
+        let slot = message.id().and_then(|id| self.by_id.get(id.wtf8())).copied();
         match slot {
             Some(slot) => {
                 self.slots[slot] = Entry { message, changed_at: revision };
@@ -148,7 +148,7 @@ impl Messages {
 
     fn index_slot(&mut self, slot: Slot) {
         let message = &self.slots[slot].message;
-        if let Some(id) = id_of(message) {
+        if let Some(id) = message.id() {
             self.by_id.entry(id.clone()).or_insert(slot);
         }
         if let Message::Assistant(message) = message {
@@ -165,18 +165,4 @@ pub(super) enum Kept {
     At(usize),
     /// Another one.
     New(Message<'static>),
-}
-
-/// The id of a message, if its role is known.
-pub(super) fn id_of<'m, 'a>(message: &'m Message<'a>) -> Option<&'m Text<'a>> {
-    match message {
-        Message::Developer(message) => Some(&message.id),
-        Message::System(message) => Some(&message.id),
-        Message::Assistant(message) => Some(&message.id),
-        Message::User(message) => Some(&message.id),
-        Message::Tool(message) => Some(&message.id),
-        Message::Activity(message) => Some(&message.id),
-        Message::Reasoning(message) => Some(&message.id),
-        Message::Unknown(_) => None,
-    }
 }

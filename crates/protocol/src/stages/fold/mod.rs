@@ -27,7 +27,7 @@ use crate::message::{
 use crate::metadata::Metadata;
 use crate::patch::{Document, PatchError};
 use crate::run::{Interrupt, RunAgentInput, RunOutcome, TokenUsage};
-use messages::{Messages, id_of};
+use messages::Messages;
 use std::collections::HashMap;
 use thiserror::Error;
 
@@ -494,7 +494,7 @@ impl Fold {
         self.runs.push(RunSummary::started(event));
         self.calls = Calls::default();
         for message in event.input.iter().flat_map(|input| &input.messages) {
-            if id_of(message).is_some_and(|id| !self.messages.contains(id)) {
+            if message.id().is_some_and(|id| !self.messages.contains(id)) {
                 self.messages.push(message.clone().into_owned(), self.revision);
             }
         }

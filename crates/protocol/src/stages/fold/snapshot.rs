@@ -1,7 +1,7 @@
 //! What a MESSAGES_SNAPSHOT does to the messages that are there.
 
 use super::Fold;
-use super::messages::{Kept, id_of};
+use super::messages::Kept;
 use crate::event::MessagesSnapshot;
 use crate::json::{JsonObject, Kind, Reader, Text};
 use crate::message::Message;
@@ -22,13 +22,13 @@ impl Fold {
     /// activities that it cannot know; those that are new follow.
     pub(super) fn take_snapshot(&mut self, snapshot: &MessagesSnapshot<'_>) {
         let by_id: HashMap<&[u8], &Message<'_>> =
-            snapshot.messages.iter().filter_map(|message| Some((id_of(message)?.wtf8(), message))).collect();
+            snapshot.messages.iter().filter_map(|message| Some((message.id()?.wtf8(), message))).collect();
         let has_reasoning = snapshot.messages.iter().any(|message| matches!(message, Message::Reasoning(_)));
         let owned = owned_activities(snapshot);
         let mut kept = Vec::new();
         let mut held = HashSet::new();
         for (position, message) in self.messages.iter().enumerate() {
-            let Some(id) = id_of(message) else { continue };
+            let Some(id) = message.id() else { continue };
             let keep = match (by_id.get(id.wtf8()), message) {
                 (Some(replacement), _) if *replacement == message => Kept::At(position),
                 (Some(replacement), _) => Kept::New((*replacement).clone().into_owned()),
@@ -44,7 +44,7 @@ impl Fold {
             held.insert(id.clone());
             kept.push(keep);
         }
-        let is_new = |message: &&Message<'_>| id_of(message).is_some_and(|id| !held.contains(id.wtf8()));
+        let is_new = |message: &&Message<'_>| message.id().is_some_and(|id| !held.contains(id.wtf8()));
         let new =
             snapshot.messages.iter().filter(is_new).map(|message| Kept::New(message.clone().into_owned()));
         let kept: Vec<Kept> = kept.into_iter().chain(new).collect();
