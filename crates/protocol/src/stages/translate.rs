@@ -9,6 +9,7 @@ use crate::content::{
 use crate::event::{Event, ReasoningRole, Received, UnknownEvent};
 use crate::json::{Json, JsonNonNull, JsonObject, Text, write_string};
 use crate::message::Message;
+use crate::run::RunAgentInput;
 use crate::schema::{Departure, DepartureKind, ReadError, Unknown};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -192,6 +193,14 @@ impl Translator {
         self.minted += 1;
         Uuid::new_v5(&NAMESPACE, &name).to_string()
     }
+}
+
+/// Puts the messages of a request into the words of 1.0, as the reference does before it sends one: binary parts become
+/// media parts.
+pub fn translate_input(input: &mut RunAgentInput<'_>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    convert_binary_parts(&mut input.messages, "/messages", &mut changes);
+    changes
 }
 
 fn translate_shapes(received: Received<'_>) -> Result<Translated<'_>, ReadError> {
@@ -552,6 +561,19 @@ mod tests {
             [&ChangeKind::PartConverted, &ChangeKind::PartConverted, &ChangeKind::MirrorRemoved]
         );
         assert_eq!(translated.event.departures().len(), 1);
+    }
+
+    #[test]
+    fn requests_are_translated_too() {
+        let json = r#"{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":[{"type":"binary","mimeType":"audio/wav","url":"u"}]}]}"#;
+        let (mut input, _) = RunAgentInput::read_json(json).unwrap();
+        let changes = translate_input(&mut input);
+        assert_eq!(changes[0].pointer, "/messages/0/content/0");
+        assert!(
+            input
+                .to_json()
+                .contains(r#"{"type":"audio","source":{"type":"url","value":"u","mimeType":"audio/wav"}}"#)
+        );
     }
 
     #[test]

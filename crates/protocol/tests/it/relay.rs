@@ -114,6 +114,17 @@ proptest! {
         }
     }
 
+    /// No bytes make a reader panic, and a text that is cut off anywhere is no event.
+    #[test]
+    fn any_bytes_are_refused_or_read(bytes: Vec<u8>, seed: u64, cut: prop::sample::Index) {
+        let read = Received::read_bytes(&bytes);
+        prop_assert_eq!(read.is_err_and(|error| error.is_unreadable()), Envelope::read_bytes(&bytes).is_err());
+        let json = any_event(&mut Random::new(seed)).to_string();
+        let cut = &json.as_bytes()[..cut.index(json.len())];
+        prop_assert!(Received::read_bytes(cut).is_err_and(|error| error.is_unreadable()));
+        prop_assert!(Envelope::read_bytes(cut).is_err());
+    }
+
     /// Members that are overruled mean nothing.
     #[test]
     fn the_last_of_duplicates_counts(seed: u64) {

@@ -2,7 +2,7 @@
 
 use super::Output;
 use crate::event::{Event, MessagesSnapshot};
-use crate::json::{JsonNonNull, Text};
+use crate::json::Text;
 use crate::message::Message;
 use crate::metadata::Metadata;
 use std::collections::{HashMap, HashSet};
@@ -22,6 +22,20 @@ pub(super) struct Contents {
 enum Kind {
     Text,
     Reasoning,
+}
+
+/// Puts a piece into an earlier one. What the provider sent for one piece does not tell of several. An owner that only a
+/// later piece names is theirs.
+macro_rules! absorb {
+    ($earlier:ident, $later:ident) => {{
+        $earlier.delta.push(&$later.delta);
+        merge(&mut $earlier.metadata, $later.metadata.as_ref());
+        $earlier.raw_event = None;
+        if $earlier.subagent_run_id.is_none() {
+            $earlier.subagent_run_id = $later.subagent_run_id.clone().map(Text::into_owned);
+        }
+        true
+    }};
 }
 
 impl Contents {
@@ -47,27 +61,13 @@ impl Contents {
             Event::TextMessageContent(content) => {
                 let earlier = self.piece(&content.message_id, Kind::Text, at).and_then(|at| out[at].as_mut());
                 let Some(Event::TextMessageContent(earlier)) = earlier else { return false };
-                earlier.delta.push(&content.delta);
-                merge(&mut earlier.metadata, content.metadata.as_ref());
-                forget_source(
-                    &mut earlier.raw_event,
-                    &mut earlier.subagent_run_id,
-                    content.subagent_run_id.as_ref(),
-                );
-                true
+                absorb!(earlier, content)
             }
             Event::ReasoningMessageContent(content) => {
                 let earlier =
                     self.piece(&content.message_id, Kind::Reasoning, at).and_then(|at| out[at].as_mut());
                 let Some(Event::ReasoningMessageContent(earlier)) = earlier else { return false };
-                earlier.delta.push(&content.delta);
-                merge(&mut earlier.metadata, content.metadata.as_ref());
-                forget_source(
-                    &mut earlier.raw_event,
-                    &mut earlier.subagent_run_id,
-                    content.subagent_run_id.as_ref(),
-                );
-                true
+                absorb!(earlier, content)
             }
             Event::ToolCallArgs(args) => {
                 let Some(&earlier) = self.calls.get(args.tool_call_id.wtf8()) else {
@@ -75,14 +75,7 @@ impl Contents {
                     return false;
                 };
                 let Some(Event::ToolCallArgs(earlier)) = out[earlier].as_mut() else { return false };
-                earlier.delta.push(&args.delta);
-                merge(&mut earlier.metadata, args.metadata.as_ref());
-                forget_source(
-                    &mut earlier.raw_event,
-                    &mut earlier.subagent_run_id,
-                    args.subagent_run_id.as_ref(),
-                );
-                true
+                absorb!(earlier, args)
             }
             // A message or call that is closed, or opened again, begins a new piece.
             Event::TextMessageStart(event) => self.start_message(&event.message_id),
@@ -135,17 +128,5 @@ impl Contents {
 pub(super) fn merge(metadata: &mut Option<Metadata<'_>>, later: Option<&Metadata<'_>>) {
     if later.is_some() {
         *metadata = Metadata::merge(metadata.as_ref(), later);
-    }
-}
-
-/// What the provider sent for one piece does not tell of several. An owner that only a later piece names is theirs.
-fn forget_source(
-    raw_event: &mut Option<JsonNonNull<'_>>,
-    owner: &mut Option<Text<'_>>,
-    later_owner: Option<&Text<'_>>,
-) {
-    *raw_event = None;
-    if owner.is_none() {
-        *owner = later_owner.map(|owner| owner.clone().into_owned());
     }
 }
