@@ -36,7 +36,8 @@ use state::StateWindow;
 ///     r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"lo"}"#,
 ///     r#"{"type":"TEXT_MESSAGE_END","messageId":"m"}"#,
 /// ];
-/// let events: Vec<Event> = stream.iter().map(|json| Ok(Received::read(json)?.into_event())).collect::<Result<_, _>>()?;
+/// let received = stream.iter().map(|json| Received::read(json)).collect::<Result<Vec<_>, _>>()?;
+/// let events: Vec<Event> = received.into_iter().map(Received::into_event).collect();
 /// let compacted = compact(&events, None)?;
 /// assert_eq!(compacted.len(), 3);
 /// assert_eq!(compacted[1].to_json(), r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"Hello"}"#);
