@@ -2,6 +2,7 @@
 
 use crate::{as_javascript, cases, parse};
 use serde_json::{Value, json};
+use std::path::Path;
 use threadline_interop::peer::Peer;
 use threadline_protocol::run::Interrupt;
 use threadline_protocol::stages::compact::compact;
@@ -97,6 +98,25 @@ fn valid_streams_are_consumed_alike() {
     let streams: Vec<Vec<Value>> =
         (0..cases() / 2).map(|seed| streams::valid(&mut Random::new(seed))).collect();
     assert_eq!(assert_agreement(&streams), 0, "a valid stream was refused by both");
+}
+
+/// The streams that the ADK middleware really sent.
+#[test]
+fn recorded_streams_are_consumed_alike() {
+    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cli/tests/data/adk");
+    let mut streams = Vec::new();
+    for version in ["0.6.0", "0.11.0"] {
+        for entry in std::fs::read_dir(captures.join(version)).expect("the recorded streams") {
+            let path = entry.expect("a file").path();
+            if path.extension().is_some_and(|extension| extension == "jsonl") {
+                let text = std::fs::read_to_string(&path).expect("a recorded stream");
+                streams.push(text.lines().map(parse).collect());
+            }
+        }
+    }
+    assert_eq!(streams.len(), 13);
+    // Release 0.6.0 closes a failed run twice, which no client of 1.0 takes.
+    assert_eq!(assert_agreement(&streams), 2);
 }
 
 /// Our compaction, read by the reference: accepted, and with the same result.
