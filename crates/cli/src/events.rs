@@ -59,7 +59,7 @@ fn feed(
                 if more.is_empty() {
                     break;
                 }
-                bytes.extend(more);
+                bytes = more;
             }
             let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes).trim_ascii_start();
             let format = if text.starts_with(b"[") { Format::JsonArray } else { Format::JsonDocument };

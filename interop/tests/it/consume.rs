@@ -1,6 +1,6 @@
 //! The whole consumer, enforce to fold, ends where the reference ends and holds what it holds.
 
-use crate::{as_javascript, cases, parse};
+use crate::{as_javascript, cases, parse, with_lists};
 use serde_json::{Value, json};
 use std::path::Path;
 use threadline_interop::peer::Peer;
@@ -43,15 +43,6 @@ fn consume(events: &[String]) -> Consumed {
         }
     }
     Consumed { delivered, failed_at, fold: consumer.fold().clone(), pending }
-}
-
-/// The reference fills in the lists that a request leaves out.
-fn with_lists(mut event: Value) -> Value {
-    if let Some(Value::Object(input)) = event.get_mut("input") {
-        input.entry("tools").or_insert(json!([]));
-        input.entry("context").or_insert(json!([]));
-    }
-    event
 }
 
 fn values(texts: impl Iterator<Item = String>) -> Value {

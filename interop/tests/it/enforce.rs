@@ -1,6 +1,6 @@
 //! Our enforce stage says what the reference's says, on events that are wrong in one place or several.
 
-use crate::{as_javascript, cases, parse, text};
+use crate::{as_javascript, cases, parse, text, with_lists, without_null_state};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use threadline_interop::peer::Peer;
@@ -36,15 +36,8 @@ fn judge(json: &str) -> Value {
 }
 
 /// The reference fills in the lists that an input leaves out, and removes a state that is null.
-fn as_kept(mut event: Value) -> Value {
-    if let Some(Value::Object(input)) = event.get_mut("input") {
-        input.entry("tools").or_insert(json!([]));
-        input.entry("context").or_insert(json!([]));
-        if input.get("state") == Some(&Value::Null) {
-            input.remove("state");
-        }
-    }
-    as_javascript(&event)
+fn as_kept(event: Value) -> Value {
+    as_javascript(&with_lists(without_null_state(event)))
 }
 
 /// The reference writes paths without escapes.

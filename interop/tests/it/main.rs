@@ -8,7 +8,8 @@ mod schema;
 mod sse;
 mod translate;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::fmt::Write;
 
 /// How many generated cases a test asks about. More by `THREADLINE_INTEROP_CASES`.
 fn cases() -> u64 {
@@ -25,6 +26,34 @@ fn as_javascript(value: &Value) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// The event or request with the lists that a request may leave out, and that the reference fills in.
+fn with_lists(mut value: Value) -> Value {
+    let input = if value.get("type").is_some() { value.get_mut("input") } else { Some(&mut value) };
+    if let Some(Value::Object(input)) = input {
+        input.entry("tools").or_insert(json!([]));
+        input.entry("context").or_insert(json!([]));
+    }
+    value
+}
+
+/// The event without a state that is null in its request, which means the same.
+fn without_null_state(mut event: Value) -> Value {
+    if let Some(Value::Object(input)) = event.get_mut("input")
+        && input.get("state") == Some(&Value::Null)
+    {
+        input.remove("state");
+    }
+    event
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    let mut hex = String::new();
+    for byte in bytes {
+        write!(hex, "{byte:02x}").expect("writing to a string");
+    }
+    hex
 }
 
 fn parse(json: &str) -> Value {

@@ -1,20 +1,11 @@
 //! Our protobuf is that of the reference, in both directions.
 
 use crate::schema::events;
-use crate::{as_javascript, parse, text};
+use crate::{as_javascript, parse, text, to_hex, with_lists};
 use serde_json::{Value, json};
-use std::fmt::Write;
 use threadline_interop::peer::Peer;
 use threadline_protocol::Received;
 use threadline_protocol::proto::{Decoded, decode, encode};
-
-fn to_hex(bytes: &[u8]) -> String {
-    let mut hex = String::new();
-    for byte in bytes {
-        write!(hex, "{byte:02x}").expect("writing to a string");
-    }
-    hex
-}
 
 fn from_hex(hex: &str) -> Vec<u8> {
     let digits: Vec<u32> = hex.chars().map(|digit| digit.to_digit(16).expect("hexadecimal")).collect();
@@ -43,11 +34,9 @@ fn as_carried(mut event: Value) -> Value {
         }
         if let Some(Value::Object(input)) = event.get_mut("input") {
             remove_empty(input, &["resume"]);
-            input.entry("tools").or_insert(json!([]));
-            input.entry("context").or_insert(json!([]));
         }
     }
-    as_javascript(&event)
+    as_javascript(&with_lists(event))
 }
 
 fn remove_empty(object: &mut serde_json::Map<String, Value>, keys: &[&str]) {

@@ -1,6 +1,6 @@
 //! What we write is what the published models accept.
 
-use crate::{as_javascript, cases, parse, text};
+use crate::{as_javascript, cases, parse, text, with_lists};
 use serde_json::{Value, json};
 use threadline_interop::peer::Peer;
 use threadline_protocol::capabilities::AgentCapabilities;
@@ -35,16 +35,6 @@ fn assert_accepted(peer: Peer, op: &str, texts: &[String], same: impl Fn(&Value,
         let ours = as_javascript(&parse(json));
         assert!(same(&ours, &theirs), "{peer:?} reads {json}\nas {theirs}");
     }
-}
-
-/// The reference fills in the lists that a request leaves out.
-fn with_lists(mut event: Value) -> Value {
-    let input = if event.get("type").is_some() { event.get_mut("input") } else { Some(&mut event) };
-    if let Some(Value::Object(input)) = input {
-        input.entry("tools").or_insert(json!([]));
-        input.entry("context").or_insert(json!([]));
-    }
-    event
 }
 
 fn written_events() -> Vec<String> {

@@ -1,8 +1,7 @@
 //! Our frames through the reference's reader, however they are cut.
 
-use crate::{as_javascript, parse, schema, text};
+use crate::{as_javascript, parse, schema, text, to_hex};
 use serde_json::{Value, json};
-use std::fmt::Write;
 use threadline_interop::peer::Peer;
 use threadline_protocol::codec::{SseId, encode_comment, encode_frame};
 use threadline_testkit::random::Random;
@@ -21,12 +20,8 @@ fn the_reference_reads_our_frames() {
                 encode_comment(&mut stream, "keep-alive");
             }
         }
-        let mut hex = String::new();
-        for byte in &stream {
-            write!(hex, "{byte:02x}").expect("writing to a string");
-        }
         let chunks: Vec<usize> = (0..stream.len() / 8).map(|_| 1 + random.below(16)).collect();
-        questions.push(json!({"op": "sse", "hex": hex, "chunks": chunks}));
+        questions.push(json!({"op": "sse", "hex": to_hex(&stream), "chunks": chunks}));
     }
     for (group, answer) in events.chunks(25).zip(Peer::Node.ask(&questions)) {
         let theirs: Vec<Value> = answer["events"]

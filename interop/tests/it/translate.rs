@@ -1,6 +1,6 @@
 //! Our translate stage does what the reference's compatibility boundary does, but for the ids that it draws.
 
-use crate::{as_javascript, cases, parse, text};
+use crate::{as_javascript, cases, parse, text, without_null_state};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use threadline_interop::peer::Peer;
@@ -101,15 +101,6 @@ fn renamed(events: Vec<Value>, given: &[Value]) -> Vec<Value> {
         as_javascript(&event)
     };
     events.into_iter().zip(given).map(&mut rename).collect()
-}
-
-fn without_null_state(mut event: Value) -> Value {
-    if event["input"]["state"].is_null()
-        && let Some(Value::Object(input)) = event.get_mut("input")
-    {
-        input.remove("state");
-    }
-    event
 }
 
 #[test]

@@ -106,8 +106,12 @@ impl Messages {
         let slot = message.id().and_then(|id| self.by_id.get(id.wtf8())).copied();
         match slot {
             Some(slot) => {
-                self.slots[slot] = Entry { message, changed_at: revision };
-                self.index();
+                let before =
+                    std::mem::replace(&mut self.slots[slot], Entry { message, changed_at: revision });
+                // The id is the same; only calls that are gone with their message are to be forgotten.
+                if matches!(before.message, Message::Assistant(_)) {
+                    self.index();
+                }
             }
             None => self.push(message, revision),
         }
