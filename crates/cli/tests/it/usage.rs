@@ -77,3 +77,27 @@ fn results_of_a_live_stream_appear_at_once() {
     drop(stdin);
     assert!(child.wait().unwrap().success());
 }
+
+#[test]
+fn a_reader_that_leaves_hides_nothing() {
+    // Standard output is closed before anything is written, so that every write to it fails.
+    let run = |input: &[u8]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_threadline"))
+            .args(["enforce", "--keep-going"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input).unwrap();
+        drop(stdin);
+        child.wait_with_output().unwrap()
+    };
+    let good = b"{\"type\":\"RUN_ERROR\",\"message\":\"m\"}\n";
+    assert_eq!(run(good).status.code(), Some(0));
+    let bad = run(&[b"no event\n", &good[..]].concat());
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&bad.stderr).starts_with("stdin: line 1: "));
+}
