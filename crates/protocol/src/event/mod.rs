@@ -38,9 +38,32 @@ macro_rules! event {
                 /// The subagent it belongs to; absent means the agent itself.
                 optional subagent_run_id with_subagent_run_id: $crate::json::Text<'a> = "subagentRunId";
             }
+            tag(event) { Some(&event.subagent_run_id) } { Some(&mut event.subagent_run_id) }
         }
     };
     ($(#[$meta:meta])* pub struct $name:ident = $type:literal { $($fields:tt)* }) => {
+        $crate::event::event! {
+            $(#[$meta])* pub struct $name = $type { $($fields)* }
+            tag(_event) { None } { None }
+        }
+    };
+    (
+        $(#[$meta:meta])* pub struct $name:ident = $type:literal { $($fields:tt)* }
+        tag($event:ident) $tag:block $tag_mut:block
+    ) => {
+        impl<'a> $name<'a> {
+            /// Where it says whose it is, if it can.
+            pub(super) const fn tag(&self) -> Option<&Option<$crate::json::Text<'a>>> {
+                let $event = self;
+                $tag
+            }
+
+            pub(super) const fn tag_mut(&mut self) -> Option<&mut Option<$crate::json::Text<'a>>> {
+                let $event = self;
+                $tag_mut
+            }
+        }
+
         $crate::schema::object! {
             $(#[$meta])* pub struct $name, tag "type" = $type {
                 $($fields)*
@@ -140,6 +163,28 @@ macro_rules! events {
             pub const fn metadata(&self) -> Option<&Metadata<'a>> {
                 match self {
                     $( Self::$name(event) => event.metadata.as_ref(), )*
+                    Self::Unknown(_) => None,
+                }
+            }
+
+            /// The subagent it belongs to. None for the agent itself, and for events that belong to nobody; the events
+            /// of a subagent's life name it, and do not belong to it.
+            #[must_use]
+            pub const fn subagent_run_id(&self) -> Option<&Text<'a>> {
+                let tag = match self {
+                    $( Self::$name(event) => event.tag(), )*
+                    Self::Unknown(_) => None,
+                };
+                match tag {
+                    Some(tag) => tag.as_ref(),
+                    None => None,
+                }
+            }
+
+            /// Where it says whose it is, if it can.
+            pub(crate) const fn tag_mut(&mut self) -> Option<&mut Option<Text<'a>>> {
+                match self {
+                    $( Self::$name(event) => event.tag_mut(), )*
                     Self::Unknown(_) => None,
                 }
             }

@@ -1,11 +1,16 @@
 //! The stages: small state machines that are fed events one at a time and own no I/O.
 
+pub mod close;
 pub mod compact;
 pub mod consumer;
 pub mod enforce;
 pub mod expand;
 pub mod fold;
+pub mod join;
+mod mint;
 mod named_id;
+pub mod ongoing;
+pub mod repair;
 pub mod translate;
 pub mod verify;
 

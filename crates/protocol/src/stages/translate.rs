@@ -3,6 +3,7 @@
 //! What the reference's compatibility boundary does, with one difference: ids that 0.x did not have are derived from
 //! thread, run and position, where the reference draws random ones. Two readings of a run give the same ids.
 
+use super::mint::mint;
 use crate::content::{
     AudioPart, Content, ContentPart, DataSource, DocumentPart, ImagePart, Source, UrlSource, VideoPart,
 };
@@ -13,10 +14,6 @@ use crate::run::RunAgentInput;
 use crate::schema::{Departure, DepartureKind, ReadError, Unknown};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use uuid::Uuid;
-
-/// Ids of ours are version 5 UUIDs in this namespace, which was drawn once.
-const NAMESPACE: Uuid = Uuid::from_u128(0x7f0c_9b52_3d6e_4c1a_8a57_2f64_90d3_1be8);
 
 /// Translates the events of one stream, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -183,15 +180,9 @@ impl Translator {
 
     /// An id that is the same whenever this run is read.
     fn mint(&mut self) -> String {
-        // Lengths keep ("ab", "c") and ("a", "bc") apart, whatever the ids hold.
-        let mut name = Vec::new();
-        for id in [self.thread_id.wtf8(), self.run_id.wtf8()] {
-            name.extend_from_slice(format!("{}:", id.len()).as_bytes());
-            name.extend_from_slice(id);
-        }
-        name.extend_from_slice(format!(":{}", self.minted).as_bytes());
+        let id = mint(&self.thread_id, &self.run_id, self.minted.to_string().as_bytes());
         self.minted += 1;
-        Uuid::new_v5(&NAMESPACE, &name).to_string()
+        id
     }
 }
 

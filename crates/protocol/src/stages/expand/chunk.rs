@@ -82,7 +82,17 @@ impl<'e, 'a> From<&'e ReasoningMessageChunk<'a>> for Chunk<'e, 'a> {
     }
 }
 
-impl<'a> Chunk<'_, 'a> {
+impl<'e, 'a> Chunk<'e, 'a> {
+    /// The event as a chunk, if it is one.
+    pub(super) fn of(event: &'e Event<'a>) -> Option<Self> {
+        match event {
+            Event::TextMessageChunk(chunk) => Some(chunk.into()),
+            Event::ToolCallChunk(chunk) => Some(chunk.into()),
+            Event::ReasoningMessageChunk(chunk) => Some(chunk.into()),
+            _ => None,
+        }
+    }
+
     pub(super) const fn kind(&self) -> Kind {
         match self.said {
             Said::Text { .. } => Kind::Text,

@@ -3,6 +3,7 @@
 use super::chunk::Chunk;
 use super::error::ExpandError;
 use super::lanes::Lanes;
+use super::stream::{Kind, Stream};
 use crate::event::Event;
 use crate::json::Text;
 
@@ -48,14 +49,9 @@ impl Expander {
     /// # Errors
     /// If it is a chunk that cannot be expanded. It is then as if it had not been there.
     pub fn expand<'e, 'a>(&mut self, event: &'e Event<'a>) -> Result<Expanded<'e, 'a>, ExpandError> {
-        let chunk = match event {
-            Event::TextMessageChunk(chunk) => Chunk::from(chunk),
-            Event::ToolCallChunk(chunk) => Chunk::from(chunk),
-            Event::ReasoningMessageChunk(chunk) => Chunk::from(chunk),
-            event => {
-                let before = self.lanes.closed_by(event);
-                return Ok(Expanded { before, last: Last::Passed(event), overruled: None });
-            }
+        let Some(chunk) = Chunk::of(event) else {
+            let before = self.lanes.closed_by(event);
+            return Ok(Expanded { before, last: Last::Passed(event), overruled: None });
         };
         let stream = match chunk.id {
             Some(id) => match self.lanes.holding(chunk.kind(), id) {
@@ -68,6 +64,24 @@ impl Expander {
         };
         let last = chunk.continuation(stream)?.map_or(Last::Nothing, Last::Made);
         Ok(Expanded { before: Vec::new(), last, overruled: None })
+    }
+
+    /// What chunks have opened, in that order.
+    pub(in crate::stages) fn open_chunks(&self) -> impl Iterator<Item = &Stream> {
+        self.lanes.iter()
+    }
+
+    /// What chunks have opened under an id.
+    pub(in crate::stages) fn open_chunk(&self, kind: Kind, id: &Text<'_>) -> Option<&Stream> {
+        self.lanes.holding(kind, id)
+    }
+
+    /// Whether the next event may open or end something, so that whoever wants to take it back must keep a copy.
+    pub(in crate::stages) fn is_changed_by(&self, event: &Event<'_>) -> bool {
+        match Chunk::of(event) {
+            Some(chunk) => chunk.id.as_ref().is_some_and(|id| self.lanes.holding(chunk.kind(), id).is_none()),
+            None => self.lanes.may_be_closed_by(event),
+        }
     }
 
     /// Opens what a chunk names, in the lane of the chunk's tag. Whatever is open there ends.

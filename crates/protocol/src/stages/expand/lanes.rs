@@ -51,6 +51,16 @@ impl Lanes {
         }
     }
 
+    /// Everything that is open, in the order in which it was opened.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.values()
+    }
+
+    /// Whether an event that is no chunk may end something.
+    pub(super) fn may_be_closed_by(&self, event: &Event<'_>) -> bool {
+        !self.streams.is_empty() && !matches!(Closes::of(event), Closes::Nothing)
+    }
+
     fn lane(&self, owner: &Owner<'_>) -> Option<&Stream> {
         self.by_owner.get(owner).and_then(|at| self.streams.get(at))
     }

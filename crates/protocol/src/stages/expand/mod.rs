@@ -17,3 +17,4 @@ mod tests;
 
 pub use error::{ExpandError, ExpandRule};
 pub use expander::{Expanded, Expander};
+pub(super) use stream::{Kind, Opening, Stream};

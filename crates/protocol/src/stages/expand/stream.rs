@@ -4,19 +4,19 @@ use crate::event::{Event, EventType, ReasoningMessageEnd, TextMessageEnd, TextRo
 use crate::json::Text;
 
 /// Whose lane it is: a subagent's, or that of the agent itself. The empty id is a subagent's like any other.
-pub(super) type Owner<'a> = Option<Text<'a>>;
+pub(in crate::stages) type Owner<'a> = Option<Text<'a>>;
 
 /// Something that is being assembled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stream {
-    pub(super) id: Text<'static>,
-    pub(super) owner: Owner<'static>,
-    pub(super) opening: Opening,
+pub(in crate::stages) struct Stream {
+    pub(in crate::stages) id: Text<'static>,
+    pub(in crate::stages) owner: Owner<'static>,
+    pub(in crate::stages) opening: Opening,
 }
 
 /// What was said of it when it was opened, or was meant where nothing was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Opening {
+pub(in crate::stages) enum Opening {
     Text { role: TextRole<'static>, name: Option<Text<'static>> },
     Call { name: Text<'static>, parent_message_id: Option<Text<'static>> },
     Reasoning,
@@ -24,20 +24,20 @@ pub(super) enum Opening {
 
 /// What can be assembled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::stages) enum Kind {
     Text,
     Call,
     Reasoning,
 }
 
 impl Kind {
-    pub(super) const COUNT: usize = 3;
+    pub(in crate::stages) const COUNT: usize = 3;
 
-    pub(super) const fn index(self) -> usize {
+    pub(in crate::stages) const fn index(self) -> usize {
         self as usize
     }
 
-    pub(super) const fn chunk_type(self) -> EventType {
+    pub(in crate::stages) const fn chunk_type(self) -> EventType {
         match self {
             Self::Text => EventType::TextMessageChunk,
             Self::Call => EventType::ToolCallChunk,
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    pub(super) const fn id_field(self) -> &'static str {
+    pub(in crate::stages) const fn id_field(self) -> &'static str {
         match self {
             Self::Text | Self::Reasoning => "messageId",
             Self::Call => "toolCallId",
@@ -54,7 +54,7 @@ impl Kind {
 }
 
 impl Stream {
-    pub(super) const fn kind(&self) -> Kind {
+    pub(in crate::stages) const fn kind(&self) -> Kind {
         match self.opening {
             Opening::Text { .. } => Kind::Text,
             Opening::Call { .. } => Kind::Call,
@@ -62,8 +62,16 @@ impl Stream {
         }
     }
 
+    /// The tool, if it is a call.
+    pub(in crate::stages) const fn call_name(&self) -> Option<&Text<'static>> {
+        match &self.opening {
+            Opening::Call { name, .. } => Some(name),
+            Opening::Text { .. } | Opening::Reasoning => None,
+        }
+    }
+
     /// The end carries nothing of the event that brings it about.
-    pub(super) fn into_end(self) -> Event<'static> {
+    pub(in crate::stages) fn into_end(self) -> Event<'static> {
         match self.kind() {
             Kind::Text => {
                 let mut end = TextMessageEnd::new(self.id);

@@ -54,6 +54,13 @@ impl Messages {
         Some(&mut entry.message)
     }
 
+    /// The first call with this id.
+    pub(super) fn call(&self, id: &Text<'_>) -> Option<&ToolCall<'static>> {
+        let (slot, place) = *self.by_call.get(id.wtf8())?;
+        let Message::Assistant(message) = &self.slots[slot].message else { return None };
+        message.tool_calls.as_ref()?.get(place)
+    }
+
     /// The first call with this id, to be changed. Its id may not be.
     pub(super) fn call_mut(&mut self, id: &Text<'_>, revision: u64) -> Option<&mut ToolCall<'static>> {
         let (slot, place) = *self.by_call.get(id.wtf8())?;

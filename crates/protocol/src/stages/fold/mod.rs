@@ -168,6 +168,12 @@ impl Fold {
         self.messages.get(id)
     }
 
+    /// The first tool call with this id.
+    #[must_use]
+    pub fn tool_call(&self, id: &Text<'_>) -> Option<&ToolCall<'static>> {
+        self.messages.call(id)
+    }
+
     /// The state.
     #[must_use]
     pub fn state(&self) -> Json<'static> {

@@ -70,6 +70,11 @@ impl Ledger {
         }
     }
 
+    /// Calls that this run started and nobody answered, in the order in which it started them.
+    pub(super) fn pending(&self) -> impl Iterator<Item = &Text<'static>> {
+        self.pending.iter()
+    }
+
     pub(super) fn begin_run(&mut self) {
         self.pending = IdSet::default();
         self.runs += 1;

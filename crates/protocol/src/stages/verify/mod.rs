@@ -16,6 +16,7 @@
 mod findings;
 mod id_set;
 mod ledger;
+mod open;
 mod owners;
 mod rule;
 mod run;
@@ -26,6 +27,7 @@ mod tests;
 mod verifier;
 mod violation;
 
+pub(super) use open::{OpenThing, OpenThings};
 pub use rule::{Options, Rule, Severity};
 pub use verifier::{Verifier, verify_all};
 pub use violation::Violation;

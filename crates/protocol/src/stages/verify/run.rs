@@ -18,14 +18,14 @@ use std::collections::BTreeSet;
 /// applied has been judged, and passed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Run {
-    texts: IdSet,
-    calls: IdSet,
-    spans: IdSet,
-    reasoning: IdSet,
-    steps: Steps,
-    subagents: IdSet,
+    pub(super) texts: IdSet,
+    pub(super) calls: IdSet,
+    pub(super) spans: IdSet,
+    pub(super) reasoning: IdSet,
+    pub(super) steps: Steps,
+    pub(super) subagents: IdSet,
     subagents_ended: BTreeSet<Text<'static>>,
-    owners: Ownership,
+    pub(super) owners: Ownership,
 }
 
 /// Things of a kind that begins, goes on and ends.

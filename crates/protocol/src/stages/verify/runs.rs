@@ -65,7 +65,12 @@ impl Runs {
         self.current = Some(name);
     }
 
-    /// The last run that started, for people.
+    /// The last run that started.
+    pub(super) const fn current(&self) -> Option<&RunName<'static>> {
+        self.current.as_ref()
+    }
+
+    /// The same for people.
     pub(super) fn current_ids(&self) -> Vec<NamedId> {
         self.current.iter().map(|(_, run)| NamedId::new("runId", run)).collect()
     }

@@ -43,9 +43,14 @@ impl Steps {
         self.open
     }
 
+    /// All steps that are open, by name and owner.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Text<'static>, &Owner<'static>)> {
+        self.owners.iter().flat_map(|(name, owners)| owners.iter().map(move |owner| (name, owner)))
+    }
+
     /// The names of all steps that are open.
     pub(super) fn names(&self) -> impl Iterator<Item = &Text<'static>> {
-        self.owners.iter().flat_map(|(name, owners)| owners.iter().map(move |_| name))
+        self.iter().map(|(name, _)| name)
     }
 }
 

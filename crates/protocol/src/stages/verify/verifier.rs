@@ -31,15 +31,15 @@ pub struct Verifier {
 /// All that a verdict depends on, but for the options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    phase: Phase,
-    run: Run,
-    runs: Runs,
-    ledger: Ledger,
+    pub(super) phase: Phase,
+    pub(super) run: Run,
+    pub(super) runs: Runs,
+    pub(super) ledger: Ledger,
 }
 
 /// Where in a run the stream is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     #[default]
     Before,
     Running,

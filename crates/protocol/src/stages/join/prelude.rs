@@ -1,0 +1,177 @@
+//! The events of a prelude.
+
+use super::Joiner;
+use crate::event::{
+    Event, MessagesSnapshot, ReasoningMessageChunk, ReasoningMessageEnd, ReasoningMessageStart,
+    ReasoningStart, RunFinished, RunStarted, StateSnapshot, StepStarted, TextMessageChunk, TextMessageEnd,
+    TextMessageStart, ToolCallChunk, ToolCallEnd, ToolCallStart,
+};
+use crate::json::Text;
+use crate::run::{Interrupts, RunInterrupt, RunOutcome, RunSuccess};
+use crate::stages::expand::{Kind, Opening, Stream};
+use crate::stages::fold::{Fold, RunStatus};
+use crate::stages::mint::mint;
+use crate::stages::ongoing::Ongoing;
+use crate::stages::verify::{OpenThing, OpenThings};
+
+pub(super) fn prelude(joiner: &Joiner) -> Vec<Event<'static>> {
+    let Joiner { ongoing, fold, started, subagents } = joiner;
+    let Some(started) = started else { return Vec::new() };
+    let messages: Vec<_> = fold.messages().cloned().collect();
+    let state = StateSnapshot::new(fold.state()).into();
+    let messages = MessagesSnapshot::new(messages).into();
+    if ongoing.current_run().is_none() {
+        return vec![started.clone().into(), state, messages, finished(started, fold)];
+    }
+    let mut events = Vec::new();
+    events.extend(interrupted_run(fold).into_iter().flatten());
+    events.push(started.clone().into());
+    let open = ongoing.open_things();
+    // What a snapshot has taken away while it was open is open still, though nobody holds it. Said before the snapshot, it
+    // goes the same way.
+    let (held, gone) = Starts::of(&open, ongoing, fold);
+    events.extend(gone);
+    events.extend([state, messages]);
+    events.extend(subagents.iter().cloned());
+    events.extend(open.steps.into_iter().map(|step| tagged(StepStarted::new(step.id).into(), step.owner)));
+    events.extend(open.spans.into_iter().map(|span| tagged(ReasoningStart::new(span.id).into(), span.owner)));
+    events.extend(held);
+    // Any other event of the same producer would end what its chunks assemble.
+    for stream in ongoing.open_chunks() {
+        events.push(opening_chunk(stream));
+        if !ongoing.is_open(stream) {
+            events.push(ended_by_another(ongoing, stream));
+        }
+    }
+    events
+}
+
+/// The end of a run on a thread where nothing goes on.
+fn finished(started: &RunStarted<'static>, fold: &Fold) -> Event<'static> {
+    let mut finished = RunFinished::new(started.thread_id.clone(), started.run_id.clone());
+    finished.outcome = match Interrupts::try_from(fold.interrupts().to_vec()) {
+        Ok(interrupts) => Some(RunInterrupt::new(interrupts).into()),
+        Err(_none) => {
+            let pending = fold.pending_tool_calls();
+            (!pending.is_empty()).then(|| RunSuccess::new().with_pending_tool_call_ids(pending).into())
+        }
+    };
+    finished.into()
+}
+
+/// The run whose questions are open while another goes on, for they stay open if that one fails.
+fn interrupted_run(fold: &Fold) -> Option<[Event<'static>; 2]> {
+    let interrupts = Interrupts::try_from(fold.interrupts().to_vec()).ok()?;
+    let run = fold.runs().iter().rev().find(|run| run.status == RunStatus::Interrupted);
+    let (thread, run) = run.map(|run| (run.thread_id.clone(), run.run_id.clone())).unwrap_or_default();
+    let (thread, run) = (thread.unwrap_or_default(), run.unwrap_or_default());
+    let outcome = RunOutcome::from(RunInterrupt::new(interrupts));
+    Some([
+        RunStarted::new(thread.clone(), run.clone()).into(),
+        RunFinished::new(thread, run).with_outcome(outcome).into(),
+    ])
+}
+
+fn tagged(mut event: Event<'static>, owner: Option<Text<'static>>) -> Event<'static> {
+    if let Some(tag) = event.tag_mut() {
+        *tag = owner;
+    }
+    event
+}
+
+/// The starts of messages and calls.
+struct Starts<'j> {
+    ongoing: &'j Ongoing,
+    fold: &'j Fold,
+    held: Vec<Event<'static>>,
+    gone: Vec<Event<'static>>,
+}
+
+impl<'j> Starts<'j> {
+    /// Those of what the reader holds, and those of what nobody holds any more.
+    fn of(
+        open: &OpenThings,
+        ongoing: &'j Ongoing,
+        fold: &'j Fold,
+    ) -> (Vec<Event<'static>>, Vec<Event<'static>>) {
+        let mut starts = Self { ongoing, fold, held: Vec::new(), gone: Vec::new() };
+        for thing in starts.opened_by_starts(Kind::Text, &open.texts) {
+            starts.message(thing, TextMessageStart::new(thing.id.clone()).into());
+        }
+        for thing in starts.opened_by_starts(Kind::Reasoning, &open.reasoning) {
+            starts.message(thing, ReasoningMessageStart::new(thing.id.clone()).into());
+        }
+        // In the order in which the calls were started, which is that of the pending ones.
+        for call in starts.opened_by_starts(Kind::Call, &open.unanswered) {
+            starts.call(call, open.calls.contains(call));
+        }
+        for call in starts.opened_by_starts(Kind::Call, &open.calls) {
+            if !open.unanswered.contains(call) {
+                starts.call(call, true);
+            }
+        }
+        (starts.held, starts.gone)
+    }
+
+    fn opened_by_starts<'o>(&self, kind: Kind, things: &'o [OpenThing]) -> Vec<&'o OpenThing> {
+        things.iter().filter(|thing| self.ongoing.open_chunk(kind, &thing.id).is_none()).collect()
+    }
+
+    fn message(&mut self, thing: &OpenThing, start: Event<'static>) {
+        let is_held = self.fold.message(&thing.id).is_some();
+        let starts = if is_held { &mut self.held } else { &mut self.gone };
+        starts.push(tagged(start, thing.owner.clone()));
+    }
+
+    fn call(&mut self, call: &OpenThing, is_open: bool) {
+        let held = self.fold.tool_call(&call.id);
+        let name = held.map(|held| held.function.name.clone()).unwrap_or_default();
+        let mut start = ToolCallStart::new(call.id.clone(), name);
+        if held.is_none() {
+            // A message that only this start makes, so that the snapshot takes it away.
+            start.parent_message_id = Some(self.id_of_nobody(&call.id));
+        }
+        let starts = if held.is_some() { &mut self.held } else { &mut self.gone };
+        starts.push(tagged(start.into(), call.owner.clone()));
+        if !is_open {
+            starts.push(tagged(ToolCallEnd::new(call.id.clone()).into(), call.owner.clone()));
+        }
+    }
+
+    fn id_of_nobody(&self, call_id: &Text<'_>) -> Text<'static> {
+        let nobody = (Text::default(), Text::default());
+        let (thread, run) = self.ongoing.current_run().unwrap_or(&nobody);
+        mint(thread, run, &[b"gone:", call_id.wtf8()].concat()).into()
+    }
+}
+
+/// A chunk that opens what chunks have opened before, and says no more than that.
+fn opening_chunk(stream: &Stream) -> Event<'static> {
+    let id = stream.id.clone();
+    let chunk = match &stream.opening {
+        Opening::Text { role, name } => {
+            let mut chunk = TextMessageChunk::new().with_message_id(id).with_role(role.clone());
+            chunk.name.clone_from(name);
+            chunk.into()
+        }
+        Opening::Call { name, parent_message_id } => {
+            let mut chunk = ToolCallChunk::new().with_tool_call_id(id).with_tool_call_name(name.clone());
+            chunk.parent_message_id.clone_from(parent_message_id);
+            chunk.into()
+        }
+        Opening::Reasoning => ReasoningMessageChunk::new().with_message_id(id).into(),
+    };
+    tagged(chunk, stream.owner.clone())
+}
+
+/// The end of something that chunks have opened, said elsewhere than in their lane, so that the lane goes on.
+fn ended_by_another(ongoing: &Ongoing, stream: &Stream) -> Event<'static> {
+    let id = stream.id.clone();
+    let end = match stream.kind() {
+        Kind::Text => TextMessageEnd::new(id).into(),
+        Kind::Reasoning => ReasoningMessageEnd::new(id).into(),
+        Kind::Call => ToolCallEnd::new(id).into(),
+    };
+    let owner = if stream.owner.is_none() { ongoing.owner_of(stream) } else { None };
+    tagged(end, owner)
+}

@@ -1,0 +1,238 @@
+//! The repair stage: a stream that breaks rules, made legal with as few changes as possible.
+//!
+//! What a reader would accept passes as it is. Of the rest, orphan content gets a start, what a run left open gets an end
+//! before the run's, wrong tags go, and what cannot be made sense of is dropped. Every change is listed. The log keeps what
+//! came; this is for those to whom it is delivered.
+
+mod call_names;
+mod mend;
+#[cfg(test)]
+mod tests;
+
+use super::close::{Cause, closing_events, terminal};
+use super::expand::Kind;
+use super::ongoing::{Ongoing, Refusal};
+use super::verify::Rule;
+use crate::event::{Event, EventType};
+use call_names::CallNames;
+use mend::{Mend, mend};
+use std::fmt;
+
+/// How often an event is mended before it is given up. Each mend takes away one reason to refuse it.
+const MENDS_MAX: usize = 12;
+
+/// Repairs the events of one stream, in order.
+///
+/// ```
+/// use threadline_protocol::event::{RunStarted, TextMessageContent};
+/// use threadline_protocol::stages::repair::Repairer;
+///
+/// let mut repairer = Repairer::new();
+/// let started = RunStarted::new("t1", "r1").into();
+/// assert!(repairer.repair(&started).changes.is_empty());
+/// let orphan = TextMessageContent::new("m1", "Hello").into();
+/// let repaired = repairer.repair(&orphan);
+/// assert_eq!(repaired.before[0].to_json(), r#"{"type":"TEXT_MESSAGE_START","messageId":"m1"}"#);
+/// assert_eq!(repaired.event(), Some(&orphan));
+/// assert_eq!(repaired.changes[0].to_string(), "TEXT_MESSAGE_START added: the text message is not open. messageId=m1");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repairer {
+    ongoing: Ongoing,
+    call_names: CallNames,
+    position: u64,
+}
+
+/// What became of an event.
+#[derive(Clone, Debug)]
+pub struct Repaired<'e, 'a> {
+    /// Events that were added before it. Usually none, and then without an allocation.
+    pub before: Vec<Event<'static>>,
+    /// The event.
+    pub last: Last<'e, 'a>,
+    /// What was changed, in order.
+    pub changes: Vec<Change>,
+}
+
+/// What became of the event itself.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it lives on the stack, and the large variant is rare")]
+pub enum Last<'e, 'a> {
+    /// It passed as it was.
+    Passed(&'e Event<'a>),
+    /// It is another one now.
+    Altered(Event<'a>),
+    /// It is gone.
+    Dropped,
+}
+
+/// A change of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The event that needed it, counted from 0; the number of events if it is the end of the stream.
+    pub position: u64,
+    /// What was done.
+    pub action: Action,
+    /// The type of the event that was added, altered or dropped; none if 1.0 does not have it.
+    pub event_type: Option<EventType>,
+    /// The rule that would have been broken, as a stable word.
+    pub rule: &'static str,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// What was done to a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Action {
+    /// An event was added.
+    Added,
+    /// An event was changed.
+    Altered,
+    /// An event was left out.
+    Dropped,
+}
+
+impl Action {
+    /// A stable word for programs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Altered => "altered",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let event_type = self.event_type.map_or("event", EventType::as_str);
+        write!(f, "{event_type} {}: {}", self.action.name(), self.reason)
+    }
+}
+
+impl<'a> Repaired<'_, 'a> {
+    /// The event itself, as it was or as it is now, unless it was dropped. It comes after those that were added.
+    #[must_use]
+    pub const fn event(&self) -> Option<&Event<'a>> {
+        match &self.last {
+            Last::Passed(event) => Some(event),
+            Last::Altered(event) => Some(event),
+            Last::Dropped => None,
+        }
+    }
+
+    fn note(&mut self, position: u64, action: Action, event: &Event<'_>, refusal: &Refusal) {
+        self.changes.push(Change {
+            position,
+            action,
+            event_type: event.event_type(),
+            rule: refusal.rule(),
+            reason: refusal.to_string(),
+        });
+    }
+}
+
+impl Repairer {
+    /// At the start of a stream.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What goes on in the repaired stream.
+    #[must_use]
+    pub const fn ongoing(&self) -> &Ongoing {
+        &self.ongoing
+    }
+
+    /// Repairs the next event.
+    pub fn repair<'e, 'a>(&mut self, event: &'e Event<'a>) -> Repaired<'e, 'a> {
+        let mut repaired = Repaired { before: Vec::new(), last: Last::Passed(event), changes: Vec::new() };
+        self.mend(event, &mut repaired);
+        for event in repaired.before.iter().chain(repaired.event()) {
+            self.call_names.take(event);
+        }
+        self.position += 1;
+        repaired
+    }
+
+    fn mend<'e, 'a>(&mut self, event: &'e Event<'a>, repaired: &mut Repaired<'e, 'a>) {
+        let position = self.position;
+        if let Some(altered) = self.kept_owner(event) {
+            let rule = Rule::OwnerMismatch;
+            let (rule, reason) = (rule.name(), rule.describe().to_owned());
+            let (action, event_type) = (Action::Altered, event.event_type());
+            repaired.changes.push(Change { position, action, event_type, rule, reason });
+            repaired.last = Last::Altered(altered);
+        }
+        for mends in 0.. {
+            let Some(current) = repaired.event() else { return };
+            let Err(refusal) = self.ongoing.take(current) else { return };
+            let mend = match mends {
+                MENDS_MAX => Mend::Drop,
+                _ => mend(current, &refusal, &self.ongoing, &self.call_names, position),
+            };
+            match mend {
+                Mend::Alter(altered) => {
+                    repaired.note(position, Action::Altered, event, &refusal);
+                    repaired.last = Last::Altered(altered);
+                }
+                Mend::Drop => {
+                    // That it was altered first is nothing to anyone.
+                    repaired.changes.retain(|change| change.action != Action::Altered);
+                    repaired.note(position, Action::Dropped, event, &refusal);
+                    repaired.last = Last::Dropped;
+                }
+                Mend::Add(events) => {
+                    for made in events {
+                        if let Some(made) = self.added(made) {
+                            repaired.note(position, Action::Added, &made, &refusal);
+                            repaired.before.push(made);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A result whose message has the id of one that chunks assemble, as one of the same owner: otherwise the message
+    /// would change hands, and nothing could end it.
+    fn kept_owner<'a>(&self, event: &Event<'a>) -> Option<Event<'a>> {
+        let Event::ToolCallResult(result) = event else { return None };
+        let stream = self.ongoing.open_chunk(Kind::Text, &result.message_id)?;
+        if stream.owner.is_none() || stream.owner == result.subagent_run_id {
+            return None;
+        }
+        let mut result = result.clone();
+        result.subagent_run_id.clone_from(&stream.owner);
+        Some(result.into())
+    }
+
+    /// Takes in an event of ours, without its tag if another is on record as the owner.
+    fn added(&mut self, mut event: Event<'static>) -> Option<Event<'static>> {
+        if self.ongoing.take(&event).is_err() {
+            event.tag_mut()?.take()?;
+            self.ongoing.take(&event).ok()?;
+        }
+        Some(event)
+    }
+
+    /// Ends the stream: a run that goes on was cut off, and is closed.
+    pub fn finish(&mut self) -> (Vec<Event<'static>>, Vec<Change>) {
+        let mut events = closing_events(&self.ongoing, Cause::Truncated);
+        events.extend(terminal(&self.ongoing, Cause::Truncated));
+        // What cannot be taken in would not be accepted, either.
+        events.retain(|event| self.ongoing.take(event).is_ok());
+        let changes = events.iter().map(|event| Change {
+            position: self.position,
+            action: Action::Added,
+            event_type: event.event_type(),
+            rule: "run_not_ended",
+            reason: Cause::Truncated.describe().to_owned(),
+        });
+        let changes = changes.collect();
+        (events, changes)
+    }
+}

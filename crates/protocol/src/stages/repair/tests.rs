@@ -1,0 +1,287 @@
+use super::{Action, Repairer};
+use crate::stages::expand::Expander;
+use crate::stages::fold::Fold;
+use crate::stages::verify::{Options, Rule, Verifier, Violation};
+use crate::{Event, Received};
+use proptest::prelude::*;
+use threadline_testkit::random::Random;
+use threadline_testkit::streams;
+
+fn read(json: &[String]) -> Vec<Event<'_>> {
+    json.iter().map(|json| Received::read(json).unwrap().into_event()).collect()
+}
+
+fn lines(json: &[&str]) -> Vec<String> {
+    json.iter().map(|json| (*json).to_owned()).collect()
+}
+
+/// The repaired stream, and what was done to it, as `position action TYPE`.
+fn repaired(json: &[String]) -> (Vec<String>, Vec<String>) {
+    let mut repairer = Repairer::new();
+    let (mut out, mut changes) = (Vec::new(), Vec::new());
+    for event in &read(json) {
+        let repaired = repairer.repair(event);
+        out.extend(repaired.before.iter().chain(repaired.event()).map(Event::to_json));
+        changes.extend(repaired.changes);
+    }
+    let (events, ended) = repairer.finish();
+    out.extend(events.iter().map(Event::to_json));
+    changes.extend(ended);
+    let shown = changes.iter().map(|change| {
+        format!(
+            "{} {} {}",
+            change.position,
+            change.action.name(),
+            change.event_type.map_or("", |t| t.as_str())
+        )
+    });
+    (out, shown.collect())
+}
+
+/// What a strict reader says: the first error, or that the stream has no end.
+fn verdict(json: &[String]) -> Result<(), String> {
+    let mut expander = Expander::new();
+    let mut verifier = Verifier::new(Options::new().with_error(Rule::RunNotEnded));
+    for event in read(json) {
+        let expanded = expander.expand(&event).map_err(|error| error.to_string())?;
+        for event in expanded.iter() {
+            if let Some(error) = verifier.check(event).into_iter().find(Violation::is_error) {
+                return Err(error.to_string());
+            }
+        }
+    }
+    verifier.finish().map_or(Ok(()), |error| Err(error.to_string()))
+}
+
+fn assert_repaired(json: &[&str], wanted: &[&str], changes: &[&str]) {
+    let (out, done) = repaired(&lines(json));
+    assert_eq!(verdict(&out), Ok(()), "{out:#?}");
+    assert_eq!(out, wanted);
+    assert_eq!(done, changes);
+}
+
+const STARTED: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"1"}"#;
+const FINISHED: &str = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"1"}"#;
+
+#[test]
+fn orphan_content_gets_a_start() {
+    let text = r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"a","subagentRunId":"s"}"#;
+    let args = r#"{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}"#;
+    assert_repaired(
+        &[STARTED, text, args, FINISHED],
+        &[
+            STARTED,
+            r#"{"type":"TEXT_MESSAGE_START","messageId":"m","subagentRunId":"s"}"#,
+            text,
+            r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"unknown"}"#,
+            args,
+            r#"{"type":"TEXT_MESSAGE_END","messageId":"m","subagentRunId":"s"}"#,
+            r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#,
+            FINISHED,
+        ],
+        &[
+            "1 added TEXT_MESSAGE_START",
+            "2 added TOOL_CALL_START",
+            "3 added TEXT_MESSAGE_END",
+            "3 added TOOL_CALL_END",
+        ],
+    );
+}
+
+#[test]
+fn a_call_that_goes_on_keeps_its_name() {
+    let start = r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}"#;
+    let end = r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#;
+    let args = r#"{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}"#;
+    assert_repaired(
+        &[STARTED, start, end, args, end, FINISHED],
+        &[STARTED, start, end, start, args, end, FINISHED],
+        &["3 added TOOL_CALL_START"],
+    );
+}
+
+#[test]
+fn what_ends_twice_or_comes_too_late_goes() {
+    let end = r#"{"type":"TEXT_MESSAGE_END","messageId":"m"}"#;
+    let custom = r#"{"type":"CUSTOM","name":"n","value":1}"#;
+    assert_repaired(
+        &[STARTED, end, FINISHED, FINISHED, custom],
+        &[STARTED, FINISHED],
+        &["1 dropped TEXT_MESSAGE_END", "3 dropped RUN_FINISHED", "4 dropped CUSTOM"],
+    );
+}
+
+#[test]
+fn a_run_within_a_run_ends_the_other() {
+    let other = r#"{"type":"RUN_STARTED","threadId":"t","runId":"2"}"#;
+    let start = r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}"#;
+    let end = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"2"}"#;
+    let (out, done) = repaired(&lines(&[STARTED, STARTED, start, other, end]));
+    assert_eq!(verdict(&out), Ok(()));
+    assert_eq!(
+        done,
+        ["1 dropped RUN_STARTED", "3 added TOOL_CALL_END", "3 added TOOL_CALL_RESULT", "3 added RUN_ERROR",]
+    );
+    assert!(out[4].contains(r#""code":"truncated""#), "{out:#?}");
+}
+
+#[test]
+fn a_stream_without_a_run_gets_one() {
+    let custom = r#"{"type":"CUSTOM","name":"n","value":1}"#;
+    let (out, done) = repaired(&lines(&[custom, FINISHED]));
+    assert_eq!(out.len(), 3);
+    assert_eq!(done, ["0 added RUN_STARTED"]);
+    assert_repaired(&[FINISHED], &[STARTED, FINISHED], &["0 added RUN_STARTED"]);
+}
+
+#[test]
+fn what_was_cut_off_is_closed() {
+    let chunk = r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"a"}"#;
+    let subagent = r#"{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}"#;
+    let (out, done) = repaired(&lines(&[STARTED, subagent, chunk]));
+    assert_eq!(verdict(&out), Ok(()));
+    // What chunks have opened ends with the run.
+    assert_eq!(done, ["3 added SUBAGENT_ERROR", "3 added RUN_ERROR"]);
+}
+
+#[test]
+fn chunks_and_their_like_are_told_from_each_other() {
+    let chunk = r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"a"}"#;
+    let content = r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"b"}"#;
+    let as_chunk = r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"b"}"#;
+    assert_repaired(
+        &[STARTED, chunk, content, FINISHED],
+        &[STARTED, chunk, as_chunk, FINISHED],
+        &["2 altered TEXT_MESSAGE_CONTENT"],
+    );
+    let start = r#"{"type":"TEXT_MESSAGE_START","messageId":"m"}"#;
+    let end = r#"{"type":"TEXT_MESSAGE_END","messageId":"m"}"#;
+    assert_repaired(
+        &[STARTED, start, as_chunk, end, FINISHED],
+        &[STARTED, start, content, end, FINISHED],
+        &["2 altered TEXT_MESSAGE_CHUNK"],
+    );
+}
+
+#[test]
+fn a_chunk_without_an_id_gets_one() {
+    let stream = lines(&[
+        STARTED,
+        r#"{"type":"REASONING_MESSAGE_CHUNK","delta":"a"}"#,
+        r#"{"type":"TOOL_CALL_CHUNK","delta":"{"}"#,
+        FINISHED,
+    ]);
+    let (out, done) = repaired(&stream);
+    assert_eq!(verdict(&out), Ok(()));
+    assert_eq!(
+        done,
+        ["1 altered REASONING_MESSAGE_CHUNK", "2 altered TOOL_CALL_CHUNK", "2 altered TOOL_CALL_CHUNK"]
+    );
+    assert_eq!(repaired(&stream).0, out);
+}
+
+#[test]
+fn a_wrong_tag_goes() {
+    let start = r#"{"type":"TEXT_MESSAGE_START","messageId":"m","subagentRunId":"s"}"#;
+    let end = r#"{"type":"TEXT_MESSAGE_END","messageId":"m"}"#;
+    assert_repaired(
+        &[STARTED, start, r#"{"type":"TEXT_MESSAGE_END","messageId":"m","subagentRunId":"x"}"#, FINISHED],
+        &[STARTED, start, end, FINISHED],
+        &["2 altered TEXT_MESSAGE_END"],
+    );
+}
+
+#[test]
+fn subagents_that_wait_are_suspended() {
+    let finished = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"1","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"confirmation","subagentRunId":"s"}]}}"#;
+    let subagent = r#"{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}"#;
+    assert_repaired(
+        &[STARTED, subagent, finished],
+        &[
+            STARTED,
+            subagent,
+            r#"{"type":"SUBAGENT_FINISHED","subagentRunId":"s","outcome":{"type":"suspended","interruptIds":["i"]}}"#,
+            finished,
+        ],
+        &["2 added SUBAGENT_FINISHED"],
+    );
+}
+
+fn texts_of(events: &[serde_json::Value]) -> Vec<String> {
+    events.iter().map(ToString::to_string).collect()
+}
+
+/// What a reader holds in the end.
+fn held(json: &[String]) -> String {
+    let (mut expander, mut fold) = (Expander::new(), Fold::new());
+    for event in read(json) {
+        for event in expander.expand(&event).unwrap().iter() {
+            let _ = fold.apply(event);
+        }
+    }
+    fold.checkpoint().to_json()
+}
+
+proptest! {
+    #[test]
+    fn a_good_stream_stays_as_it_is(seed: u64) {
+        let stream = texts_of(&streams::valid(&mut Random::new(seed)));
+        let mut repairer = Repairer::new();
+        for event in &read(&stream) {
+            let repaired = repairer.repair(event);
+            prop_assert!(repaired.before.is_empty() && repaired.changes.is_empty(), "{:?}", repaired.changes);
+            prop_assert_eq!(repaired.event(), Some(event));
+        }
+        let (events, changes) = repairer.finish();
+        prop_assert!(events.is_empty() && changes.is_empty());
+    }
+
+    #[test]
+    fn every_stream_is_accepted_and_repaired_once(seed: u64) {
+        let stream = texts_of(&streams::wild(&mut Random::new(seed)));
+        let (out, changes) = repaired(&stream);
+        prop_assert_eq!(verdict(&out), Ok(()), "{}\n{:#?}", stream.join("\n"), changes);
+        // A stream is changed if and only if it was not good.
+        prop_assert_eq!(changes.is_empty(), verdict(&stream).is_ok());
+        let (again, more) = repaired(&out);
+        prop_assert!(more.is_empty(), "{:#?}", more);
+        prop_assert_eq!(again, out);
+    }
+
+    #[test]
+    fn what_was_cut_off_keeps_what_it_said(seed: u64, at: prop::sample::Index) {
+        let mut stream = texts_of(&streams::valid(&mut Random::new(seed)));
+        stream.truncate(at.index(stream.len() + 1));
+        let (out, _) = repaired(&stream);
+        prop_assert_eq!(verdict(&out), Ok(()), "{}", stream.join("\n"));
+        prop_assert_eq!(&out[..stream.len()], &read(&stream).iter().map(Event::to_json).collect::<Vec<_>>()[..]);
+        let texts = |json: &[String]| {
+            let (mut expander, mut fold) = (Expander::new(), Fold::new());
+            for event in read(json) {
+                for event in expander.expand(&event).unwrap().iter() {
+                    let _ = fold.apply(event);
+                }
+            }
+            // Results for calls that nobody answered come on top.
+            fold.messages().filter(|message| !message.to_json().contains("No result: ")).map(|message| message.to_json()).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(texts(&out), texts(&stream));
+    }
+}
+
+#[test]
+fn a_repaired_stream_says_what_the_producer_meant() {
+    // A producer that forgets every end.
+    let whole = lines(&[
+        STARTED,
+        r#"{"type":"TEXT_MESSAGE_START","messageId":"m"}"#,
+        r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"a"}"#,
+        r#"{"type":"TEXT_MESSAGE_END","messageId":"m"}"#,
+        FINISHED,
+    ]);
+    let mut forgetful = whole.clone();
+    forgetful.remove(3);
+    assert_eq!(repaired(&forgetful).0, whole);
+    assert_eq!(held(&repaired(&forgetful).0), held(&whole));
+    assert_eq!(Action::Added.name(), "added");
+}
