@@ -40,6 +40,20 @@ impl<'a> Message<'a> {
             Self::Unknown(_) => None,
         }
     }
+
+    /// Where it says whose it is, if its role is known.
+    pub(crate) const fn tag_mut(&mut self) -> Option<&mut Option<Text<'a>>> {
+        match self {
+            Self::Developer(message) => Some(&mut message.subagent_run_id),
+            Self::System(message) => Some(&mut message.subagent_run_id),
+            Self::Assistant(message) => Some(&mut message.subagent_run_id),
+            Self::User(message) => Some(&mut message.subagent_run_id),
+            Self::Tool(message) => Some(&mut message.subagent_run_id),
+            Self::Activity(message) => Some(&mut message.subagent_run_id),
+            Self::Reasoning(message) => Some(&mut message.subagent_run_id),
+            Self::Unknown(_) => None,
+        }
+    }
 }
 
 object! {

@@ -150,6 +150,10 @@ impl<'a> Interrupts<'a> {
     pub fn as_slice(&self) -> &[Interrupt<'a>] {
         &self.0
     }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Interrupt<'a>> {
+        self.0.iter_mut()
+    }
 }
 
 impl<'a> From<Interrupt<'a>> for Interrupts<'a> {

@@ -3,15 +3,21 @@
 pub mod close;
 pub mod compact;
 pub mod consumer;
+pub mod downgrade;
 pub mod enforce;
+pub mod era;
 pub mod expand;
 pub mod fold;
 pub mod join;
 mod mint;
 mod named_id;
+pub mod normalise;
 pub mod ongoing;
+mod output;
 pub mod repair;
+mod subagents;
 pub mod translate;
 pub mod verify;
 
 pub use named_id::NamedId;
+pub use output::Output;

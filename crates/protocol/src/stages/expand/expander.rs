@@ -6,6 +6,7 @@ use super::lanes::Lanes;
 use super::stream::{Kind, Stream};
 use crate::event::Event;
 use crate::json::Text;
+use crate::stages::Output;
 
 /// Expands the chunks of one stream, in order.
 ///
@@ -51,7 +52,7 @@ impl Expander {
     pub fn expand<'e, 'a>(&mut self, event: &'e Event<'a>) -> Result<Expanded<'e, 'a>, ExpandError> {
         let Some(chunk) = Chunk::of(event) else {
             let before = self.lanes.closed_by(event);
-            return Ok(Expanded { before, last: Last::Passed(event), overruled: None });
+            return Ok(Expanded { output: Output::passed(event).after(before), overruled: None });
         };
         let stream = match chunk.id {
             Some(id) => match self.lanes.holding(chunk.kind(), id) {
@@ -62,8 +63,8 @@ impl Expander {
                 self.lanes.implied(chunk.kind(), chunk.tag).map_err(|(rule, ids)| chunk.error(rule, ids))?
             }
         };
-        let last = chunk.continuation(stream)?.map_or(Last::Nothing, Last::Made);
-        Ok(Expanded { before: Vec::new(), last, overruled: None })
+        let output = chunk.continuation(stream)?.map_or_else(Output::nothing, Output::made);
+        Ok(Expanded { output, overruled: None })
     }
 
     /// What chunks have opened, in that order.
@@ -100,42 +101,27 @@ impl Expander {
             }
             None => opened.start,
         };
-        Ok(Expanded { before, last: Last::Made(last), overruled: opened.overruled })
+        Ok(Expanded { output: Output::made(last).after(before), overruled: opened.overruled })
     }
 }
 
-/// What an event became.
+/// What an event became: one that is no chunk comes last and as it was, after the ends that it brings about.
 #[derive(Clone, Debug)]
 pub struct Expanded<'e, 'a> {
-    /// Usually empty, and then without an allocation.
-    before: Vec<Event<'a>>,
-    last: Last<'e, 'a>,
+    output: Output<'e, 'a>,
     overruled: Option<&'static str>,
 }
 
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "it lives on the stack, and the large variant is common")]
-enum Last<'e, 'a> {
-    Nothing,
-    Passed(&'e Event<'a>),
-    Made(Event<'a>),
-}
-
-impl<'a> Expanded<'_, 'a> {
+impl<'e, 'a> Expanded<'e, 'a> {
     /// The events, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Event<'a>> {
-        let last = match &self.last {
-            Last::Nothing => None,
-            Last::Passed(event) => Some(*event),
-            Last::Made(event) => Some(event),
-        };
-        self.before.iter().chain(last)
+        self.output.iter()
     }
 
-    /// Whether the last one is the event itself, as it was. So it is with every event that is no chunk.
+    /// The same as a value.
     #[must_use]
-    pub const fn is_passed(&self) -> bool {
-        matches!(self.last, Last::Passed(_))
+    pub const fn output(&self) -> &Output<'e, 'a> {
+        &self.output
     }
 
     /// A member of the chunk that is lost, because 1.0 does not describe it for chunks, but for the start that it would

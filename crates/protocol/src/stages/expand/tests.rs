@@ -329,7 +329,7 @@ fn what_ends_a_lane() {
             let json = event.to_string();
             let event = read(&json);
             let expanded = expander.expand(&event).unwrap();
-            assert!(expanded.is_passed());
+            assert!(expanded.output().is_passed());
             let mut events: Vec<&Event<'_>> = expanded.iter().collect();
             assert_eq!(events.pop(), Some(&event));
             let ended: Vec<String> = events
@@ -381,7 +381,7 @@ proptest! {
             match expander.expand(&event) {
                 Ok(expanded) => {
                     let is_chunk = event.type_name().to_str().ends_with("_CHUNK");
-                    prop_assert_eq!(expanded.is_passed(), !is_chunk);
+                    prop_assert_eq!(expanded.output().is_passed(), !is_chunk);
                     let made: Vec<Event<'_>> = expanded.iter().cloned().collect();
                     if !is_chunk {
                         prop_assert_eq!(made.last(), Some(&event));

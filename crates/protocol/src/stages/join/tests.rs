@@ -70,12 +70,7 @@ fn repaired<'a>(events: &[Event<'a>]) -> Vec<Event<'a>> {
     let mut out = Vec::new();
     for event in events {
         let repaired = repairer.repair(event);
-        assert!(
-            repaired.changes.iter().all(|change| OWNERS.contains(&change.rule)),
-            "{:?}",
-            repaired.changes
-        );
-        out.extend(repaired.event().cloned());
+        out.extend(repaired.output.iter().cloned());
     }
     out
 }

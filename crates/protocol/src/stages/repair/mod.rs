@@ -14,6 +14,7 @@ use super::expand::Kind;
 use super::ongoing::{Ongoing, Refusal};
 use super::verify::Rule;
 use crate::event::{Event, EventType};
+use crate::stages::Output;
 use call_names::CallNames;
 use mend::{Mend, mend};
 use std::fmt;
@@ -32,8 +33,9 @@ const MENDS_MAX: usize = 12;
 /// assert!(repairer.repair(&started).changes.is_empty());
 /// let orphan = TextMessageContent::new("m1", "Hello").into();
 /// let repaired = repairer.repair(&orphan);
-/// assert_eq!(repaired.before[0].to_json(), r#"{"type":"TEXT_MESSAGE_START","messageId":"m1"}"#);
-/// assert_eq!(repaired.event(), Some(&orphan));
+/// let out: Vec<String> = repaired.output.iter().map(|event| event.to_json()).collect();
+/// assert_eq!(out[0], r#"{"type":"TEXT_MESSAGE_START","messageId":"m1"}"#);
+/// assert_eq!(out[1], orphan.to_json());
 /// assert_eq!(repaired.changes[0].to_string(), "TEXT_MESSAGE_START added: the text message is not open. messageId=m1");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,24 +48,10 @@ pub struct Repairer {
 /// What became of an event.
 #[derive(Clone, Debug)]
 pub struct Repaired<'e, 'a> {
-    /// Events that were added before it. Usually none, and then without an allocation.
-    pub before: Vec<Event<'static>>,
-    /// The event.
-    pub last: Last<'e, 'a>,
+    /// The events, those that were added first.
+    pub output: Output<'e, 'a>,
     /// What was changed, in order.
     pub changes: Vec<Change>,
-}
-
-/// What became of the event itself.
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "it lives on the stack, and the large variant is rare")]
-pub enum Last<'e, 'a> {
-    /// It passed as it was.
-    Passed(&'e Event<'a>),
-    /// It is another one now.
-    Altered(Event<'a>),
-    /// It is gone.
-    Dropped,
 }
 
 /// A change of a stream.
@@ -112,17 +100,7 @@ impl fmt::Display for Change {
     }
 }
 
-impl<'a> Repaired<'_, 'a> {
-    /// The event itself, as it was or as it is now, unless it was dropped. It comes after those that were added.
-    #[must_use]
-    pub const fn event(&self) -> Option<&Event<'a>> {
-        match &self.last {
-            Last::Passed(event) => Some(event),
-            Last::Altered(event) => Some(event),
-            Last::Dropped => None,
-        }
-    }
-
+impl Repaired<'_, '_> {
     fn note(&mut self, position: u64, action: Action, event: &Event<'_>, refusal: &Refusal) {
         self.changes.push(Change {
             position,
@@ -149,9 +127,9 @@ impl Repairer {
 
     /// Repairs the next event.
     pub fn repair<'e, 'a>(&mut self, event: &'e Event<'a>) -> Repaired<'e, 'a> {
-        let mut repaired = Repaired { before: Vec::new(), last: Last::Passed(event), changes: Vec::new() };
+        let mut repaired = Repaired { output: Output::passed(event), changes: Vec::new() };
         self.mend(event, &mut repaired);
-        for event in repaired.before.iter().chain(repaired.event()) {
+        for event in repaired.output.iter() {
             self.call_names.take(event);
         }
         self.position += 1;
@@ -165,10 +143,10 @@ impl Repairer {
             let (rule, reason) = (rule.name(), rule.describe().to_owned());
             let (action, event_type) = (Action::Altered, event.event_type());
             repaired.changes.push(Change { position, action, event_type, rule, reason });
-            repaired.last = Last::Altered(altered);
+            repaired.output.alter(altered);
         }
         for mends in 0.. {
-            let Some(current) = repaired.event() else { return };
+            let Some(current) = repaired.output.last() else { return };
             let Err(refusal) = self.ongoing.take(current) else { return };
             let mend = match mends {
                 MENDS_MAX => Mend::Drop,
@@ -177,19 +155,19 @@ impl Repairer {
             match mend {
                 Mend::Alter(altered) => {
                     repaired.note(position, Action::Altered, event, &refusal);
-                    repaired.last = Last::Altered(altered);
+                    repaired.output.alter(altered);
                 }
                 Mend::Drop => {
                     // That it was altered first is nothing to anyone.
                     repaired.changes.retain(|change| change.action != Action::Altered);
                     repaired.note(position, Action::Dropped, event, &refusal);
-                    repaired.last = Last::Dropped;
+                    repaired.output.drop_event();
                 }
                 Mend::Add(events) => {
                     for made in events {
                         if let Some(made) = self.added(made) {
                             repaired.note(position, Action::Added, &made, &refusal);
-                            repaired.before.push(made);
+                            repaired.output.add(made);
                         }
                     }
                 }

@@ -1,0 +1,118 @@
+//! The normalise stage: a run's input without what the runs before it already hold.
+//!
+//! Clients send the whole conversation with every run, so that a log of n runs holds its first message n times. A message is
+//! removed from `RUN_STARTED.input.messages` if an ancestor of the run holds it and it is the same; one whose id is known and
+//! whose content is not stays. Runs on other branches are no ancestors: what only they hold, stays.
+//!
+//! Which run a run descends from may show only in the messages that are removed. Who needs to know it later must ask before,
+//! or the stream must name `parentRunId`.
+
+mod lineage;
+#[cfg(test)]
+mod tests;
+
+use super::Output;
+use super::expand::Expander;
+use super::fold::Fold;
+use crate::event::{Event, RunStarted};
+use crate::json::Text;
+use crate::run::RunAgentInput;
+use lineage::Lineage;
+
+/// Normalises the inputs of the runs of one stream, in order.
+///
+/// ```
+/// use threadline_protocol::Received;
+/// use threadline_protocol::stages::normalise::Normaliser;
+///
+/// let stream = [
+///     r#"{"type":"RUN_STARTED","threadId":"t","runId":"1","input":{"threadId":"t","runId":"1","messages":[{"role":"user","id":"a","content":"Hello"}]}}"#,
+///     r#"{"type":"RUN_FINISHED","threadId":"t","runId":"1"}"#,
+///     r#"{"type":"RUN_STARTED","threadId":"t","runId":"2","input":{"threadId":"t","runId":"2","messages":[{"role":"user","id":"a","content":"Hello"},{"role":"user","id":"b","content":"How are you?"}]}}"#,
+/// ];
+/// let mut normaliser = Normaliser::new();
+/// let mut last = String::new();
+/// for json in stream {
+///     let event = Received::read(json)?.into_event();
+///     last = normaliser.normalise(&event).output.last().expect("nothing is dropped").to_json();
+/// }
+/// assert!(last.contains(r#""messages":[{"role":"user","id":"b","content":"How are you?"}]"#));
+/// # Ok::<(), threadline_protocol::ReadError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Normaliser {
+    lineage: Lineage,
+    expander: Expander,
+    /// What the current run and its ancestors hold.
+    fold: Fold,
+}
+
+/// What became of an event.
+#[derive(Clone, Debug)]
+pub struct Normalised<'e, 'a> {
+    /// The event. None is ever dropped or added.
+    pub output: Output<'e, 'a>,
+    /// The ids of the messages that were removed from a run's input.
+    pub removed: Vec<Text<'a>>,
+}
+
+impl Normaliser {
+    /// At the start of a stream.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Normalises the next event.
+    pub fn normalise<'e, 'a>(&mut self, event: &'e Event<'a>) -> Normalised<'e, 'a> {
+        let mut normalised = Normalised { output: Output::passed(event), removed: Vec::new() };
+        if let Event::RunStarted(started) = event {
+            self.start(started);
+            if let Some(altered) = self.without_held(started, &mut normalised.removed) {
+                normalised.output = Output::made(altered.into());
+            }
+        }
+        // A chunk that nobody can read says nothing.
+        if let Ok(expanded) = self.expander.expand(event) {
+            for event in expanded.iter() {
+                let _ = self.fold.apply(event);
+            }
+        }
+        normalised
+    }
+
+    /// Goes to where the run descends from.
+    fn start(&mut self, started: &RunStarted<'_>) {
+        self.lineage.end_run(&self.fold);
+        let parent = self.lineage.parent_of(started);
+        if parent != self.lineage.head() {
+            let messages =
+                self.lineage.messages(parent).map(|message| (**message).clone()).collect::<Vec<_>>();
+            self.fold = Fold::from_input(&RunAgentInput::new("", "", messages));
+        }
+        self.lineage.start_run(started, parent, &self.fold);
+    }
+
+    /// The run's start without the messages that its ancestors hold, if there are any.
+    fn without_held<'a>(
+        &self,
+        started: &RunStarted<'a>,
+        removed: &mut Vec<Text<'a>>,
+    ) -> Option<RunStarted<'a>> {
+        let input = started.input.as_ref()?;
+        let is_held = |message: &crate::Message<'a>| {
+            message.id().and_then(|id| self.fold.message(id)).is_some_and(|held| held == message)
+        };
+        removed.extend(
+            input.messages.iter().filter(|message| is_held(message)).filter_map(|held| held.id().cloned()),
+        );
+        if removed.is_empty() {
+            return None;
+        }
+        let mut started = started.clone();
+        if let Some(input) = &mut started.input {
+            input.messages.retain(|message| !is_held(message));
+        }
+        Some(started)
+    }
+}
