@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadline_protocol::UnknownWords;
+use threadline_protocol::stages::era::PeerVersion;
 
 /// The durable home of AG-UI conversations.
 ///
@@ -38,6 +39,10 @@ pub(crate) enum Command {
     Expand(CommonArgs),
     /// Merge pieces of messages, arguments, activities and state: an equivalent, shorter stream
     Compact(CompactArgs),
+    /// Make a stream legal that breaks the rules: add missing starts and ends, drop what means nothing
+    Repair(CommonArgs),
+    /// Remove from each run's input the messages that the runs before it hold
+    Normalise(CommonArgs),
     /// Print what a client holds after the stream: messages, state, and what is pending, as JSON
     Fold(FoldArgs),
 }
@@ -46,7 +51,7 @@ impl Command {
     pub(crate) const fn common(&self) -> &CommonArgs {
         match self {
             Self::Convert(args) => &args.common,
-            Self::Translate(args) | Self::Expand(args) => args,
+            Self::Translate(args) | Self::Expand(args) | Self::Repair(args) | Self::Normalise(args) => args,
             Self::Enforce(args) => &args.common,
             Self::Compact(args) => &args.common,
             Self::Fold(args) => &args.common,
@@ -107,6 +112,9 @@ pub(crate) struct FoldArgs {
     /// Skip events that end the stream for a client, and go on
     #[arg(long)]
     pub(crate) lenient: bool,
+    /// The release that the stream's producer is known to be of, such as 0.0.57: what it cannot have meant is left out
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) peer_version: Option<PeerVersion>,
 }
 
 impl EnforceArgs {

@@ -58,7 +58,7 @@ impl Command for Compact {
         Ok(())
     }
 
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
         let mut sink = JsonSink::new(Layout::Lines);
         // Whatever could not be expanded was left out, so that this cannot fail.
         for event in compact(&self.events, self.base.as_ref()).unwrap_or_default() {

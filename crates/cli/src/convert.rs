@@ -32,7 +32,7 @@ impl Command for ToJson {
         self.0.flush()
     }
 
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
         self.0.finish()
     }
 }
@@ -74,7 +74,7 @@ impl Command for ToProto {
         self.0.flush()
     }
 
-    fn finish(mut self) -> Result<(), Failure> {
+    fn finish(mut self, _report: &mut Report<'_>) -> Result<(), Failure> {
         self.0.flush()
     }
 }

@@ -52,7 +52,7 @@ impl Command for Enforce {
         self.sink.flush()
     }
 
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
         self.sink.finish()
     }
 }

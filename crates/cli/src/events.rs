@@ -21,7 +21,7 @@ pub(crate) trait Command {
     fn idle(&mut self) -> Result<(), Failure>;
 
     /// There are no more events, or none that can be read.
-    fn finish(self) -> Result<(), Failure>;
+    fn finish(self, report: &mut Report<'_>) -> Result<(), Failure>;
 }
 
 /// Hands every event of the input to the command, in order.
@@ -32,7 +32,7 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let mut input = open(options)?;
     let result = feed(&mut input, options, report, &mut command);
-    let finished = command.finish();
+    let finished = command.finish(report);
     result.and(finished)
 }
 

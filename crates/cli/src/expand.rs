@@ -40,23 +40,14 @@ impl Command for Expand {
                     .say(place, &Entry::finding(error.rule.name(), &event_type.to_str(), "", &message));
             }
         };
-        let mut made = expanded.iter().peekable();
-        while let Some(event) = made.next() {
-            // The event itself comes last, and as it was.
-            if expanded.is_passed() && made.peek().is_none() {
-                self.sink.event(json)?;
-            } else {
-                self.sink.event(&event.to_json())?;
-            }
-        }
-        Ok(())
+        self.sink.output(expanded.output(), json)
     }
 
     fn idle(&mut self) -> Result<(), Failure> {
         self.sink.flush()
     }
 
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
         self.sink.finish()
     }
 }

@@ -21,8 +21,11 @@ pub(crate) fn run(options: &FoldArgs, report: &mut Report<'_>) -> Result<(), Fai
         }
         None => Held::new(),
     };
-    let fold =
-        Fold { consumer: Consumer::new(held), types: Vec::new(), stop: None, lenient: options.lenient };
+    let mut consumer = Consumer::new(held);
+    if let Some(peer) = options.peer_version {
+        consumer = consumer.with_peer_version(peer);
+    }
+    let fold = Fold { consumer, types: Vec::new(), stop: None, lenient: options.lenient };
     events::run(&options.common, report, fold)
 }
 
@@ -54,7 +57,7 @@ impl Command for Fold {
         Ok(())
     }
 
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
         let result = Folded::new(&self).map_err(io::Error::from).map_err(Failure::write)?;
         let mut out = io::stdout().lock();
         serde_json::to_writer_pretty(&mut out, &result).map_err(io::Error::from).map_err(Failure::write)?;

@@ -7,6 +7,8 @@ mod enforce;
 mod events;
 mod expand;
 mod fold;
+mod normalise;
+mod repair;
 mod report;
 mod sink;
 mod translate;
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
         Command::Enforce(options) => enforce::run(options, &mut report),
         Command::Expand(options) => expand::run(options, &mut report),
         Command::Compact(options) => compact::run(options, &mut report),
+        Command::Repair(options) => repair::run(options, &mut report),
+        Command::Normalise(options) => normalise::run(options, &mut report),
         Command::Fold(options) => fold::run(options, &mut report),
     };
     report.finish(result)

@@ -3,8 +3,9 @@
 use crate::report::Failure;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use threadline_protocol::codec::encode_frame;
+use threadline_protocol::stages::Output;
 
-type Output = BufWriter<StdoutLock<'static>>;
+type Stdout = BufWriter<StdoutLock<'static>>;
 
 /// How events that are JSON are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(crate) enum Layout {
 /// Writes events as JSON.
 #[derive(Debug)]
 pub(crate) struct JsonSink {
-    out: Output,
+    out: Stdout,
     layout: Layout,
     first: bool,
     frame: Vec<u8>,
@@ -47,6 +48,19 @@ impl JsonSink {
         self.out.write_all(&self.frame).map_err(Failure::write)
     }
 
+    /// Writes what a stage made of an event, which is written as it came if it passed.
+    pub(crate) fn output(&mut self, output: &Output<'_, '_>, json: &str) -> Result<(), Failure> {
+        let mut events = output.iter().peekable();
+        while let Some(event) = events.next() {
+            if output.is_passed() && events.peek().is_none() {
+                self.event(json)?;
+            } else {
+                self.event(&event.to_json())?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.out.flush().map_err(Failure::write)
     }
@@ -65,7 +79,7 @@ impl JsonSink {
 /// Writes frames as they are.
 #[derive(Debug)]
 pub(crate) struct FrameSink {
-    out: Output,
+    out: Stdout,
 }
 
 impl FrameSink {

@@ -43,7 +43,7 @@ impl Command for Translate {
         self.sink.flush()
     }
 
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
         self.sink.finish()
     }
 }

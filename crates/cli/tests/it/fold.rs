@@ -107,3 +107,22 @@ fn recorded_streams_of_1_0_fold_without_a_warning() {
         assert_eq!(folded["warnings"], json!([]), "{}", sse.display());
     }
 }
+
+#[test]
+fn a_peer_of_an_older_release_has_no_subagents() {
+    let stream = concat!(
+        "{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n",
+        "{\"type\":\"SUBAGENT_STARTED\",\"subagentRunId\":3}\n",
+        "{\"type\":\"TEXT_MESSAGE_CHUNK\",\"messageId\":\"m\",\"delta\":\"Hi\",\"subagentRunId\":\"s\"}\n",
+        "{\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n",
+    );
+    let (code, folded, _) = fold(&["--peer-version", "0.0.57"], stream);
+    assert_eq!((code, &folded["outcome"]), (0, &json!("completed")));
+    assert_eq!(folded["messages"], json!([{"id": "m", "role": "assistant", "content": "Hi"}]));
+    assert_eq!(folded["warnings"][0]["position"], 1);
+    let (code, folded, _) = fold(&["--peer-version", "1.0"], stream);
+    assert_eq!((code, &folded["error"]["rule"]), (1, &json!("malformed")));
+    let ran = threadline(&["fold", "--peer-version", "new"], stream);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("a version is two or three numbers"), "{}", ran.stderr);
+}

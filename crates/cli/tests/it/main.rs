@@ -3,6 +3,8 @@
 mod convert;
 mod enforce;
 mod fold;
+mod normalise;
+mod repair;
 mod translate;
 mod usage;
 mod workspace;

@@ -1,12 +1,15 @@
 //! The stages of a consumer, one after the other.
 
 use super::enforce::{Verdict, enforce};
+use super::era::PeerVersion;
 use super::expand::Expander;
 use super::fold::Fold;
 use super::translate::{ChangeKind, Translator};
 use super::verify::{Options, Verifier};
-use crate::event::{Event, Received};
+use crate::event::{Envelope, Event, Received};
 use crate::schema::UnknownWords;
+
+const AFTER_ITS_TIME: &str = "the peer's release knows no subagents, dropped";
 
 /// Translates, enforces, expands, verifies and folds a stream of events, as the reference client does.
 ///
@@ -32,6 +35,7 @@ pub struct Consumer {
     expander: Expander,
     verifier: Verifier,
     fold: Fold,
+    peer: Option<PeerVersion>,
     position: u64,
     notices: Vec<Notice>,
 }
@@ -68,9 +72,17 @@ impl Consumer {
             expander: Expander::new(),
             verifier: Verifier::new(Options::new()),
             fold,
+            peer: None,
             position: 0,
             notices: Vec::new(),
         }
+    }
+
+    /// Reads the stream as one of a peer that is known to be of this release.
+    #[must_use]
+    pub const fn with_peer_version(mut self, peer: PeerVersion) -> Self {
+        self.peer = Some(peer);
+        self
     }
 
     /// What a client holds after the events so far.
@@ -98,12 +110,26 @@ impl Consumer {
     fn deliver(&mut self, json: &str, mut each: impl FnMut(&Event<'_>)) -> Result<(), Stop> {
         let position = self.position;
         let stop = |rule, message: String| Stop { rule, message, position };
-        let read = Received::read(json).map_err(|error| {
-            let rule = if error.is_unreadable() { "unreadable" } else { "malformed" };
-            stop(rule, error.to_string())
-        })?;
-        let translated =
+        let read = match Received::read(json) {
+            Ok(read) => read,
+            Err(error) if error.is_unreadable() => return Err(stop("unreadable", error.to_string())),
+            Err(_) if self.is_dropped(json) => {
+                self.notice("", AFTER_ITS_TIME.to_owned());
+                return Ok(());
+            }
+            Err(error) => return Err(stop("malformed", error.to_string())),
+        };
+        let mut translated =
             self.translator.translate(read).map_err(|error| stop("malformed", error.to_string()))?;
+        if let Some(peer) = self.peer {
+            match peer.bound(translated.event) {
+                Some(bound) => translated.event = bound,
+                None => {
+                    self.notice("", AFTER_ITS_TIME.to_owned());
+                    return Ok(());
+                }
+            }
+        }
         for change in translated.changes {
             // That an old shape was understood is nothing to warn of.
             if let ChangeKind::Lost | ChangeKind::Orphaned = change.kind {
@@ -139,6 +165,12 @@ impl Consumer {
             }
         }
         Ok(())
+    }
+
+    /// Whether an event that cannot be read means nothing from this peer.
+    fn is_dropped(&self, json: &str) -> bool {
+        let event_type = Envelope::read(json).ok().and_then(|envelope| envelope.event_type());
+        self.peer.zip(event_type).is_some_and(|(peer, event_type)| peer.drops(event_type))
     }
 
     fn notice(&mut self, path: &str, message: String) {

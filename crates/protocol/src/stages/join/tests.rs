@@ -108,6 +108,62 @@ fn assert_joins(json: &[String]) {
     }
 }
 
+#[test]
+fn everything_that_goes_on_is_told() {
+    let stream: Vec<String> = [
+        r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[{"role":"user","id":"u","content":"Hi"}]}}"#,
+        r#"{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"outer"}"#,
+        r#"{"type":"SUBAGENT_STARTED","subagentRunId":"v","name":"inner","parentSubagentRunId":"s"}"#,
+        r#"{"type":"SUBAGENT_FINISHED","subagentRunId":"s"}"#,
+        r#"{"type":"STEP_STARTED","stepName":"x","subagentRunId":"v"}"#,
+        r#"{"type":"REASONING_START","messageId":"q"}"#,
+        r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}"#,
+        r#"{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}"#,
+        r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#,
+        r#"{"type":"STATE_SNAPSHOT","snapshot":{"n":1}}"#,
+        r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","name":"Ada","delta":"Hel","subagentRunId":"v"}"#,
+    ]
+    .map(ToOwned::to_owned)
+    .into();
+    let prelude: Vec<String> =
+        join(&read(&stream), stream.len()).unwrap().iter().map(Event::to_json).collect();
+    assert_eq!(
+        prelude,
+        [
+            r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[]}}"#,
+            r#"{"type":"STATE_SNAPSHOT","snapshot":{"n":1}}"#,
+            r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"user","id":"u","content":"Hi"},{"role":"assistant","id":"c","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"assistant","id":"m","content":"Hel","name":"Ada","subagentRunId":"v"}]}"#,
+            &stream[1],
+            &stream[2],
+            &stream[3],
+            &stream[4],
+            &stream[5],
+            r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}"#,
+            r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#,
+            r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"assistant","name":"Ada","subagentRunId":"v"}"#,
+        ]
+    );
+}
+
+#[test]
+fn questions_stay_open_while_another_run_goes_on() {
+    let stream: Vec<String> = [
+        r#"{"type":"RUN_STARTED","threadId":"t","runId":"1"}"#,
+        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"1","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"confirmation"}]}}"#,
+        r#"{"type":"RUN_STARTED","threadId":"t","runId":"2"}"#,
+        r#"{"type":"RUN_ERROR","message":"failed"}"#,
+    ]
+    .map(ToOwned::to_owned)
+    .into();
+    assert_joins(&stream);
+    // On a thread where nothing goes on, they are the outcome.
+    let prelude = join(&read(&stream), 4).unwrap();
+    assert!(prelude.last().unwrap().to_json().contains(r#""outcome":{"type":"interrupt""#));
+    let prelude = join(&read(&stream), 3).unwrap();
+    let types: Vec<String> = prelude.iter().map(|event| event.type_name().to_string()).collect();
+    assert_eq!(types, ["RUN_STARTED", "RUN_FINISHED", "RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]);
+}
+
 proptest! {
     #[test]
     fn every_offset_leads_to_the_same_end(seed: u64) {

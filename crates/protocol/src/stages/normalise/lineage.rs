@@ -18,8 +18,6 @@ pub(super) struct Lineage {
     by_name: HashMap<(Text<'static>, Text<'static>), RunAt>,
     /// Every id of a message that some run held.
     seen: HashSet<Text<'static>>,
-    /// The fold's revision when the last run began.
-    began: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -57,7 +55,7 @@ impl Lineage {
         }
         match input {
             Some(input) if self.has_seen_any(input) => self.longest_prefix(input, of_thread),
-            _ => self.runs.iter().enumerate().filter(of_thread).next_back().map(|(at, _)| at),
+            _ => self.runs.iter().enumerate().rfind(of_thread).map(|(at, _)| at),
         }
     }
 
@@ -95,26 +93,21 @@ impl Lineage {
         prefixes.max().map(|(_, at)| at)
     }
 
-    pub(super) fn start_run(&mut self, started: &RunStarted<'_>, parent: Option<RunAt>, fold: &Fold) {
+    pub(super) fn start_run(&mut self, started: &RunStarted<'_>, parent: Option<RunAt>) {
         let thread_id = started.thread_id.clone().into_owned();
         let messages = self.messages(parent).cloned().collect();
         self.by_name.insert((thread_id.clone(), started.run_id.clone().into_owned()), self.runs.len());
         self.runs.push(Run { thread_id, messages, interrupts: HashSet::new() });
-        self.began = fold.revision();
     }
 
     /// Keeps what the last run left behind.
     pub(super) fn end_run(&mut self, fold: &Fold) {
         let Some(run) = self.runs.last_mut() else { return };
-        let changed: HashSet<*const Message<'static>> =
-            fold.changes_since(self.began).messages.into_iter().map(std::ptr::from_ref).collect();
         let before: HashMap<&[u8], &Arc<Message<'static>>> =
             run.messages.iter().filter_map(|message| Some((message.id()?.wtf8(), message))).collect();
         let kept = |message: &Message<'static>| {
             let before = message.id().and_then(|id| before.get(id.wtf8()));
-            before
-                .filter(|_| !changed.contains(&std::ptr::from_ref(message)))
-                .map(|before| Arc::clone(before))
+            before.filter(|before| ****before == *message).map(|before| Arc::clone(before))
         };
         let messages: Vec<_> = fold
             .messages()

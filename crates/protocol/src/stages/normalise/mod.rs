@@ -16,6 +16,7 @@ use super::expand::Expander;
 use super::fold::Fold;
 use crate::event::{Event, RunStarted};
 use crate::json::Text;
+use crate::message::Message;
 use crate::run::RunAgentInput;
 use lineage::Lineage;
 
@@ -90,7 +91,7 @@ impl Normaliser {
                 self.lineage.messages(parent).map(|message| (**message).clone()).collect::<Vec<_>>();
             self.fold = Fold::from_input(&RunAgentInput::new("", "", messages));
         }
-        self.lineage.start_run(started, parent, &self.fold);
+        self.lineage.start_run(started, parent);
     }
 
     /// The run's start without the messages that its ancestors hold, if there are any.
@@ -100,7 +101,7 @@ impl Normaliser {
         removed: &mut Vec<Text<'a>>,
     ) -> Option<RunStarted<'a>> {
         let input = started.input.as_ref()?;
-        let is_held = |message: &crate::Message<'a>| {
+        let is_held = |message: &Message<'a>| {
             message.id().and_then(|id| self.fold.message(id)).is_some_and(|held| held == message)
         };
         removed.extend(

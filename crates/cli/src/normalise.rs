@@ -1,0 +1,49 @@
+//! `threadline normalise`: runs without the messages that the runs before them hold.
+
+use crate::args::CommonArgs;
+use crate::events::{self, Command, Parsed};
+use crate::report::{Entry, Failure, Report, Severity};
+use crate::sink::{JsonSink, Layout};
+use threadline_protocol::codec::Place;
+use threadline_protocol::stages::normalise::Normaliser;
+
+pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), Failure> {
+    let normalise = Normalise { normaliser: Normaliser::new(), sink: JsonSink::new(Layout::Lines) };
+    events::run(options, report, normalise)
+}
+
+struct Normalise {
+    normaliser: Normaliser,
+    sink: JsonSink,
+}
+
+impl Command for Normalise {
+    fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
+        let event = match events::parse(json, place, report)? {
+            Some(Parsed::Event(received)) => received.into_event(),
+            Some(Parsed::Malformed { event_type, error }) => {
+                self.sink.event(json)?;
+                let message = format!("malformed, left as it is: {error}");
+                return report
+                    .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message));
+            }
+            None => return Ok(()),
+        };
+        let normalised = self.normaliser.normalise(&event);
+        self.sink.output(&normalised.output, json)?;
+        if normalised.removed.is_empty() {
+            return Ok(());
+        }
+        let message = format!("{} messages removed, which earlier runs hold", normalised.removed.len());
+        let (severity, code, path) = (Severity::Note, "normalised", "/input/messages");
+        report.say(place, &Entry { severity, code, event_type: Some("RUN_STARTED"), path, message })
+    }
+
+    fn idle(&mut self) -> Result<(), Failure> {
+        self.sink.flush()
+    }
+
+    fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
+        self.sink.finish()
+    }
+}

@@ -1,0 +1,60 @@
+//! `threadline repair`: a stream that breaks rules, made legal.
+
+use crate::args::CommonArgs;
+use crate::events::{self, Command, Parsed};
+use crate::report::{Entry, Failure, Report};
+use crate::sink::{JsonSink, Layout};
+use threadline_protocol::EventType;
+use threadline_protocol::codec::Place;
+use threadline_protocol::stages::repair::{Change, Repairer};
+
+pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), Failure> {
+    let repair = Repair { repairer: Repairer::new(), sink: JsonSink::new(Layout::Lines), last: None };
+    events::run(options, report, repair)
+}
+
+struct Repair {
+    repairer: Repairer,
+    sink: JsonSink,
+    /// Where the last event was.
+    last: Option<Place>,
+}
+
+impl Command for Repair {
+    fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
+        self.last = Some(place);
+        let event = match events::parse(json, place, report)? {
+            Some(Parsed::Event(received)) => received.into_event(),
+            Some(Parsed::Malformed { event_type, error }) => {
+                let message = format!("dropped: {error}");
+                return report
+                    .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message));
+            }
+            None => return Ok(()),
+        };
+        let repaired = self.repairer.repair(&event);
+        self.sink.output(&repaired.output, json)?;
+        repaired.changes.iter().try_for_each(|change| say(change, place, report))
+    }
+
+    fn idle(&mut self) -> Result<(), Failure> {
+        self.sink.flush()
+    }
+
+    fn finish(mut self, report: &mut Report<'_>) -> Result<(), Failure> {
+        let (events, changes) = self.repairer.finish();
+        for event in &events {
+            self.sink.event(&event.to_json())?;
+        }
+        if let Some(last) = self.last {
+            changes.iter().try_for_each(|change| say(change, last, report))?;
+        }
+        self.sink.finish()
+    }
+}
+
+fn say(change: &Change, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
+    let event_type = change.event_type.map_or("event", EventType::as_str);
+    let message = format!("{}: {}", change.action.name(), change.reason);
+    report.say(place, &Entry::finding(change.rule, event_type, "", &message))
+}
