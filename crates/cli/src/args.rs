@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadline_protocol::UnknownWords;
+use threadline_protocol::stages::compact::Form;
 use threadline_protocol::stages::era::PeerVersion;
 
 /// The durable home of AG-UI conversations.
@@ -25,6 +26,7 @@ Examples:
   threadline convert --to proto events.jsonl > events.bin
   curl -sN localhost:8000/agent -d @input.json | threadline enforce
   threadline translate old.jsonl | threadline enforce --format json
+  threadline compact --form snapshot events.jsonl
   threadline fold recording.sse";
 
 #[derive(Debug, Subcommand)]
@@ -97,6 +99,9 @@ pub(crate) struct EnforceArgs {
 pub(crate) struct CompactArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+    /// What the result looks like
+    #[arg(long, value_name = "FORM", default_value = "stream")]
+    form: FormArg,
     /// The state before the stream, as JSON; else that of the first run's input, if there is one
     #[arg(long, value_name = "FILE")]
     pub(crate) base_state: Option<PathBuf>,
@@ -124,6 +129,23 @@ impl EnforceArgs {
             UnknownWordsArg::Strip => UnknownWords::Strip,
         }
     }
+}
+
+impl CompactArgs {
+    pub(crate) const fn form(&self) -> Form {
+        match self.form {
+            FormArg::Stream => Form::Stream,
+            FormArg::Snapshot => Form::Snapshot,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormArg {
+    /// The same stream with one piece a message and a call
+    Stream,
+    /// The runs, and in the last one all messages and the state as snapshots
+    Snapshot,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

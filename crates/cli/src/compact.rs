@@ -6,8 +6,7 @@ use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
 use std::io;
 use threadline_protocol::codec::Place;
-use threadline_protocol::stages::compact::compact;
-use threadline_protocol::stages::expand::Expander;
+use threadline_protocol::stages::compact::Compactor;
 use threadline_protocol::{Event, Json};
 
 pub(crate) fn run(options: &CompactArgs, report: &mut Report<'_>) -> Result<(), Failure> {
@@ -21,19 +20,19 @@ pub(crate) fn run(options: &CompactArgs, report: &mut Report<'_>) -> Result<(), 
         }
         None => None,
     };
-    events::run(&options.common, report, Compact { base, expander: Expander::new(), events: Vec::new() })
+    let compactor = Compactor::new(options.form(), base.as_ref());
+    events::run(&options.common, report, Compact { compactor, sink: JsonSink::new(Layout::Lines) })
 }
 
 struct Compact {
-    base: Option<Json<'static>>,
-    expander: Expander,
-    events: Vec<Event<'static>>,
+    compactor: Compactor<'static>,
+    sink: JsonSink,
 }
 
 impl Command for Compact {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
-        let event = match events::parse(json, place, report)? {
-            Some(Parsed::Event(received)) => received.into_event(),
+        let received = match events::parse(json, place, report)? {
+            Some(Parsed::Event(received)) => received,
             Some(Parsed::Malformed { event_type, error }) => {
                 let message = format!("left out: {error}");
                 return report
@@ -41,13 +40,10 @@ impl Command for Compact {
             }
             None => return Ok(()),
         };
-        match self.expander.expand(&event) {
-            Ok(expanded) => {
-                self.events.extend(expanded.iter().cloned().map(Event::into_owned));
-                Ok(())
-            }
+        match self.compactor.push_borrowed(received.event()) {
+            Ok(settled) => write(&mut self.sink, &settled),
             Err(error) => {
-                let event_type = event.type_name();
+                let event_type = received.event().type_name();
                 let message = format!("left out: {error}");
                 report.say(place, &Entry::finding(error.rule.name(), &event_type.to_str(), "", &message))
             }
@@ -55,15 +51,15 @@ impl Command for Compact {
     }
 
     fn idle(&mut self) -> Result<(), Failure> {
-        Ok(())
+        self.sink.flush()
     }
 
-    fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
-        let mut sink = JsonSink::new(Layout::Lines);
-        // Whatever could not be expanded was left out, so that this cannot fail.
-        for event in compact(&self.events, self.base.as_ref()).unwrap_or_default() {
-            sink.event(&event.to_json())?;
-        }
-        sink.finish()
+    fn finish(mut self, _report: &mut Report<'_>) -> Result<(), Failure> {
+        write(&mut self.sink, &self.compactor.finish())?;
+        self.sink.finish()
     }
+}
+
+fn write(sink: &mut JsonSink, events: &[Event<'_>]) -> Result<(), Failure> {
+    events.iter().try_for_each(|event| sink.event(&event.to_json()))
 }

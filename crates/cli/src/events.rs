@@ -1,6 +1,7 @@
 //! Events from wherever they are.
 
 use crate::args::{CommonArgs, InputFormat};
+use crate::progress::Progress;
 use crate::report::{Entry, Failure, Report, Severity};
 use std::borrow::Cow;
 use std::fs::File;
@@ -43,6 +44,7 @@ fn feed(
     report: &mut Report<'_>,
     command: &mut impl Command,
 ) -> Result<(), Failure> {
+    let mut progress = Progress::of(options);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut read = || {
         input
@@ -94,6 +96,9 @@ fn feed(
         }
         command.idle()?;
         report.flush();
+        if let Some(line) = progress.as_mut().and_then(|progress| progress.advance(bytes.len())) {
+            report.show_progress(&line);
+        }
         bytes = read()?;
     }
 }

@@ -8,6 +8,7 @@ mod events;
 mod expand;
 mod fold;
 mod normalise;
+mod progress;
 mod repair;
 mod report;
 mod sink;

@@ -97,6 +97,8 @@ pub(crate) struct Report<'a> {
     keep_going: bool,
     findings: u64,
     unreadable: u64,
+    /// Whether a line about progress is on the screen.
+    progress: bool,
 }
 
 impl<'a> Report<'a> {
@@ -111,6 +113,7 @@ impl<'a> Report<'a> {
             keep_going: options.keep_going,
             findings: 0,
             unreadable: 0,
+            progress: false,
         }
     }
 
@@ -131,9 +134,23 @@ impl<'a> Report<'a> {
                 serde_json::to_string(&placed).expect("strings and numbers are JSON")
             }
         };
+        self.erase_progress();
         let _ = writeln!(self.out, "{line}");
         let ends = entry.severity == Severity::Unreadable && !self.keep_going;
         if ends { Err(Failure::Unreadable) } else { Ok(()) }
+    }
+
+    /// Shows a line that stays until there is something else to show.
+    pub(crate) fn show_progress(&mut self, line: &str) {
+        let _ = write!(self.out, "\r{line}\x1b[K");
+        self.progress = true;
+        self.flush();
+    }
+
+    pub(crate) fn erase_progress(&mut self) {
+        if std::mem::take(&mut self.progress) {
+            let _ = write!(self.out, "\r\x1b[K");
+        }
     }
 
     /// Shows what was said.
@@ -151,6 +168,7 @@ impl<'a> Report<'a> {
             _ if self.findings > 0 => 1,
             _ => 0,
         };
+        self.erase_progress();
         if let (3, Err(failure)) = (code, result) {
             let _ = writeln!(self.out, "threadline: {failure}");
         }

@@ -51,6 +51,7 @@ pub mod patch;
 pub mod proto;
 pub mod run;
 mod schema;
+mod serialize;
 pub mod stages;
 
 pub use event::{Envelope, Event, EventType, Received};
@@ -59,3 +60,4 @@ pub use limits::Limits;
 pub use message::Message;
 pub use run::RunAgentInput;
 pub use schema::{Departure, DepartureKind, ReadError, ReadErrorKind, Unknown, UnknownToken, UnknownWords};
+pub use serialize::{RestoreError, RestoreReason, restore, serialize};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use threadline_interop::peer::Peer;
 use threadline_protocol::run::Interrupt;
-use threadline_protocol::stages::compact::compact;
+use threadline_protocol::stages::compact::{Form, compact};
 use threadline_protocol::stages::consumer::Consumer;
 use threadline_protocol::stages::fold::{Fold, RunStatus};
 use threadline_protocol::{Event, Json, Message, Received};
@@ -110,35 +110,54 @@ fn recorded_streams_are_consumed_alike() {
     assert_eq!(assert_agreement(&streams), 2);
 }
 
+fn compacted(stream: &[String], form: Form) -> Vec<String> {
+    let events: Vec<Event<'_>> =
+        stream.iter().map(|json| Received::read(json).expect("an event").into_event()).collect();
+    let compacted = compact(&events, form, Some(&Json::EMPTY_OBJECT)).expect("chunks that can be expanded");
+    compacted.iter().map(Event::to_json).collect()
+}
+
 /// Our compaction, read by the reference: accepted, and with the same result.
 #[test]
 fn compacted_streams_are_consumed_alike() {
     let streams: Vec<Vec<String>> = (0..cases() / 2)
         .map(|seed| streams::valid(&mut Random::new(seed)).iter().map(Value::to_string).collect())
         .collect();
-    let compacted: Vec<Vec<String>> = streams
-        .iter()
-        .map(|stream| {
-            let events: Vec<Event<'_>> =
-                stream.iter().map(|json| Received::read(json).expect("an event").into_event()).collect();
-            let compacted = compact(&events, Some(&Json::EMPTY_OBJECT)).expect("chunks that can be expanded");
-            compacted.iter().map(Event::to_json).collect()
-        })
+    let question = |events: &Vec<String>| json!({"op": "consume", "events": events});
+    let before = Peer::Node.ask(&streams.iter().map(question).collect::<Vec<_>>());
+    for form in [Form::Stream, Form::Snapshot] {
+        let compacted: Vec<Vec<String>> = streams.iter().map(|stream| compacted(stream, form)).collect();
+        let after = Peer::Node.ask(&compacted.iter().map(question).collect::<Vec<_>>());
+        let mut saved = 0;
+        for (at, (before, after)) in before.iter().zip(&after).enumerate() {
+            let shown = format!("{}\n\nbecame\n\n{}", streams[at].join("\n"), compacted[at].join("\n"));
+            assert_eq!(after["failedAt"], Value::Null, "{} in\n{shown}", after["failure"]);
+            for held in ["messages", "state", "interrupts", "pendingToolCalls"] {
+                assert_eq!(after[held], before[held], "{held} of\n{shown}");
+            }
+            let delivered = |answer: &Value| answer["delivered"].as_array().map_or(0, Vec::len);
+            saved += delivered(before).saturating_sub(delivered(after));
+        }
+        assert!(saved > streams.len(), "{form:?}: only {saved} events less in {} streams", streams.len());
+    }
+}
+
+/// A client that has seen the stream may read its snapshot form, too: nothing is doubled.
+#[test]
+fn a_snapshot_form_can_be_read_by_who_holds_the_messages() {
+    let streams: Vec<Vec<String>> = (0..cases() / 2)
+        .map(|seed| streams::valid(&mut Random::new(seed)).iter().map(Value::to_string).collect())
         .collect();
     let question = |events: &Vec<String>| json!({"op": "consume", "events": events});
     let before = Peer::Node.ask(&streams.iter().map(question).collect::<Vec<_>>());
-    let after = Peer::Node.ask(&compacted.iter().map(question).collect::<Vec<_>>());
-    let mut saved = 0;
+    let twice: Vec<Vec<String>> =
+        streams.iter().map(|stream| [stream.clone(), compacted(stream, Form::Snapshot)].concat()).collect();
+    let after = Peer::Node.ask(&twice.iter().map(question).collect::<Vec<_>>());
     for (at, (before, after)) in before.iter().zip(&after).enumerate() {
-        let shown = format!("{}\n\nbecame\n\n{}", streams[at].join("\n"), compacted[at].join("\n"));
+        let shown = twice[at].join("\n");
         assert_eq!(after["failedAt"], Value::Null, "{} in\n{shown}", after["failure"]);
-        for held in ["messages", "state", "interrupts", "pendingToolCalls"] {
-            assert_eq!(after[held], before[held], "{held} of\n{shown}");
-        }
-        let delivered = |answer: &Value| answer["delivered"].as_array().map_or(0, Vec::len);
-        saved += delivered(before) - delivered(after);
+        assert_eq!(after["messages"], before["messages"], "\n{shown}");
     }
-    assert!(saved > streams.len(), "only {saved} events less in {} streams", streams.len());
 }
 
 #[test]

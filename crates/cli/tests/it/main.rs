@@ -1,5 +1,6 @@
 //! The `threadline` binary as a person uses it.
 
+mod compact;
 mod convert;
 mod enforce;
 mod fold;

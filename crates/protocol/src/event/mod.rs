@@ -213,7 +213,7 @@ macro_rules! events {
                 }
             }
 
-            fn write(&self, out: &mut String) {
+            pub(crate) fn write(&self, out: &mut String) {
                 match self {
                     $( Self::$name(event) => event.write(out), )*
                     Self::Unknown(event) => out.push_str(event.json.as_str()),

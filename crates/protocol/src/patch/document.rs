@@ -71,6 +71,22 @@ impl Document {
         Ok(())
     }
 
+    /// As [`apply`](Self::apply), for a document that is an object and has to stay one. False if nothing was changed.
+    pub(crate) fn apply_to_object(&mut self, patch: &[Operation<'_>], limits: &PatchLimits) -> bool {
+        // Only an operation on the whole can make something else of it.
+        let before = patch.iter().any(is_on_whole).then(|| self.clone());
+        if self.apply(patch, limits).is_err() {
+            return false;
+        }
+        match before {
+            Some(before) if !matches!(self.tree, Tree::Object(_)) => {
+                *self = before;
+                false
+            }
+            _ => true,
+        }
+    }
+
     /// A patch that makes `to` of this document, as small as a single look at both allows: members are compared by
     /// key and elements by place, after the beginnings and ends that the arrays have in common.
     ///
@@ -84,5 +100,16 @@ impl Document {
             return patch;
         }
         vec![Replace::new(Pointer::root(), to.to_json()).into()]
+    }
+}
+
+fn is_on_whole(operation: &Operation<'_>) -> bool {
+    match operation {
+        Operation::Add(add) => add.path.is_root(),
+        Operation::Remove(remove) => remove.path.is_root(),
+        Operation::Replace(replace) => replace.path.is_root(),
+        Operation::Move(relocation) => relocation.path.is_root(),
+        Operation::Copy(copy) => copy.path.is_root(),
+        Operation::Test(_) | Operation::Unknown(_) => false,
     }
 }

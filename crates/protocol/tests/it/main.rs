@@ -6,3 +6,4 @@ mod patch;
 mod patch_laws;
 mod reading;
 mod relay;
+mod serialization;

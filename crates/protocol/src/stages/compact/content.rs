@@ -8,7 +8,7 @@ use crate::metadata::Metadata;
 use std::collections::{HashMap, HashSet};
 
 /// Where the piece of each open message and call is that the next one goes into.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Contents {
     /// Text and reasoning append to the same message if they name the same id, so that only pieces of one kind in a row
     /// belong together.
@@ -18,18 +18,19 @@ pub(super) struct Contents {
     there: HashSet<Text<'static>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
     Reasoning,
 }
 
-/// Puts a piece into an earlier one. What the provider sent for one piece does not tell of several. An owner that only a
-/// later piece names is theirs.
+/// Puts a piece into an earlier one. The start has the first time, so that the piece has the last one. What the provider
+/// sent for one piece does not tell of several. An owner that only a later piece names is theirs.
 macro_rules! absorb {
     ($earlier:ident, $later:ident) => {{
         $earlier.delta.push(&$later.delta);
         merge(&mut $earlier.metadata, $later.metadata.as_ref());
+        $earlier.timestamp = $later.timestamp.or($earlier.timestamp);
         $earlier.raw_event = None;
         if $earlier.subagent_run_id.is_none() {
             $earlier.subagent_run_id = $later.subagent_run_id.clone().map(Text::into_owned);
@@ -39,6 +40,11 @@ macro_rules! absorb {
 }
 
 impl Contents {
+    /// Whether no piece waits for another one.
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.calls.is_empty()
+    }
+
     pub(super) fn clear(&mut self) {
         self.messages.clear();
         self.calls.clear();

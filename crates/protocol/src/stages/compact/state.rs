@@ -1,16 +1,17 @@
 //! The state events of a run.
 
 use super::Output;
-use crate::event::{Event, RunStarted, StateSnapshot};
-use crate::json::Json;
+use crate::event::{Event, RunStarted, StateDelta, StateSnapshot};
+use crate::json::{Json, SafeInt, Text};
 use crate::limits::PatchLimits;
+use crate::metadata::Metadata;
 use crate::patch::Document;
 
 /// The state events since the run began, and the state that they lead to, where that is known.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct StateWindow {
     known: Option<Document>,
-    /// Whether a run has begun: only the first one's request tells what the state was before the stream.
+    /// Whether the stream has begun: only what the first run's request says is the state before it.
     begun: bool,
     places: Vec<usize>,
     /// Which of the places is the last snapshot's.
@@ -22,12 +23,13 @@ impl StateWindow {
         Self { known: base.and_then(|base| Document::parse(base).ok()), ..Self::default() }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
     pub(super) fn start(&mut self, event: &RunStarted<'_>) {
-        if !self.begun && self.known.is_none() && self.places.is_empty() {
-            self.known = event.input.as_ref().and_then(|input| match &input.state {
-                Some(state) => Document::parse(state.as_json()).ok(),
-                None => Document::parse(&Json::EMPTY_OBJECT).ok(),
-            });
+        if !self.begun && self.known.is_none() {
+            self.known = state_before(event).and_then(|state| Document::parse(&state).ok());
         }
         self.begun = true;
     }
@@ -47,6 +49,7 @@ impl StateWindow {
             }
             _ => return,
         }
+        self.begun = true;
         self.places.push(at);
     }
 
@@ -63,28 +66,69 @@ impl StateWindow {
         else {
             return;
         };
-        let snapshot = document.to_json();
-        let deltas = rest.iter().filter_map(|place| out[*place].as_ref()).map(|event| event.to_json().len());
-        if after.is_none() && deltas.sum::<usize>() < snapshot.as_str().len() {
+        if after.is_none() && are_shorter(rest, document.bytes(), out) {
             return;
         }
-        let mut made = StateSnapshot::new(snapshot);
-        match &out[*last] {
-            Some(Event::StateSnapshot(event)) => {
-                made.timestamp = event.timestamp;
-                made.metadata.clone_from(&event.metadata);
-                made.subagent_run_id.clone_from(&event.subagent_run_id);
-            }
-            Some(Event::StateDelta(event)) => {
-                made.timestamp = event.timestamp;
-                made.metadata.clone_from(&event.metadata);
-                made.subagent_run_id.clone_from(&event.subagent_run_id);
-            }
-            _ => return,
-        }
+        let Some(attributes) = out[*last].as_ref().and_then(Attributes::of) else { return };
         for place in rest {
             out[*place] = None;
         }
-        out[*last] = Some(made.into());
+        out[*last] = Some(attributes.snapshot(document.to_json()).into());
+    }
+}
+
+/// The state before a stream, if its first run's request is there to tell.
+pub(super) fn state_before<'e>(event: &'e RunStarted<'_>) -> Option<Json<'e>> {
+    let input = event.input.as_ref()?;
+    Some(input.state.as_ref().map_or(Json::EMPTY_OBJECT, |state| state.as_json().clone()))
+}
+
+/// Whether the events at these places have fewer bytes than that.
+fn are_shorter(places: &[usize], bytes: usize, out: &Output<'_>) -> bool {
+    let mut left = bytes;
+    for event in places.iter().filter_map(|place| out[*place].as_ref()) {
+        match left.checked_sub(event.to_json().len()) {
+            Some(rest) => left = rest,
+            None => return false,
+        }
+    }
+    left > 0
+}
+
+/// What the last one of several state events gives to the snapshot that stands for all.
+#[derive(Debug)]
+pub(super) struct Attributes<'a> {
+    timestamp: Option<SafeInt>,
+    metadata: Option<Metadata<'a>>,
+    subagent_run_id: Option<Text<'a>>,
+}
+
+impl<'a> Attributes<'a> {
+    pub(super) fn of(event: &Event<'a>) -> Option<Self> {
+        match event {
+            Event::StateSnapshot(StateSnapshot { timestamp, metadata, subagent_run_id, .. })
+            | Event::StateDelta(StateDelta { timestamp, metadata, subagent_run_id, .. }) => Some(Self {
+                timestamp: *timestamp,
+                metadata: metadata.clone(),
+                subagent_run_id: subagent_run_id.clone(),
+            }),
+            _ => None,
+        }
+    }
+
+    pub(super) fn snapshot(self, state: Json<'a>) -> StateSnapshot<'a> {
+        let mut snapshot = StateSnapshot::new(state);
+        snapshot.timestamp = self.timestamp;
+        snapshot.metadata = self.metadata;
+        snapshot.subagent_run_id = self.subagent_run_id;
+        snapshot
+    }
+
+    pub(super) fn into_owned(self) -> Attributes<'static> {
+        Attributes {
+            timestamp: self.timestamp,
+            metadata: self.metadata.map(Metadata::into_owned),
+            subagent_run_id: self.subagent_run_id.map(Text::into_owned),
+        }
     }
 }

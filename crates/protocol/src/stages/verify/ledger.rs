@@ -8,7 +8,7 @@ use crate::json::Text;
 use crate::message::Message;
 use crate::run::RunOutcome;
 use crate::stages::NamedId;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The calls of a stream. The reference keeps no such book in its verifier, so that everything here is a warning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) struct Ledger {
     calls: HashMap<Text<'static>, Call>,
     /// Calls that this run started and nobody answered.
     pending: IdSet,
+    /// Calls that the last snapshot of this run's messages shows, and no result of them.
+    shown: HashSet<Text<'static>>,
     /// How many runs there were.
     runs: u64,
 }
@@ -47,14 +49,16 @@ impl Ledger {
         }
     }
 
-    /// An outcome that lists no pending calls says nothing about them.
+    /// An outcome that lists no pending calls says nothing about them. One that does lists all that the run started and
+    /// nobody answered, in order; calls that it restated in a snapshot, which may come from anywhere, it may list.
     pub(super) fn judge_finish(&self, finished: &RunFinished<'_>, findings: &mut Findings<'_, '_>) {
         let Some(RunOutcome::Success(success)) = &finished.outcome else { return };
         let Some(listed) = success.pending_tool_call_ids.as_deref().filter(|listed| !listed.is_empty())
         else {
             return;
         };
-        let (mut listed, mut derived) = (listed.iter(), self.pending.iter());
+        let listed = listed.iter().filter(|id| self.pending.contains(id) || !self.shown.contains(id.wtf8()));
+        let (mut listed, mut derived) = (listed, self.pending.iter());
         loop {
             match (listed.next(), derived.next()) {
                 (None, None) => return,
@@ -77,6 +81,7 @@ impl Ledger {
 
     pub(super) fn begin_run(&mut self) {
         self.pending = IdSet::default();
+        self.shown.clear();
         self.runs += 1;
     }
 
@@ -102,17 +107,35 @@ impl Ledger {
             }
         }
         self.pending.remove(id);
+        self.shown.remove(id.wtf8());
+    }
+
+    /// A snapshot of the messages in a run.
+    pub(super) fn show(&mut self, messages: &[Message<'_>]) {
+        self.seed(messages);
+        self.shown = calls_of(messages).map(|id| id.clone().into_owned()).collect();
+        for message in messages {
+            if let Message::Tool(result) = message {
+                self.shown.remove(result.tool_call_id.wtf8());
+            }
+        }
+        self.shown.retain(|id| self.calls.get(id.wtf8()).is_none_or(|call| !call.answered));
     }
 
     /// The calls in messages that are sent whole are known, whoever started them.
     pub(super) fn seed(&mut self, messages: &[Message<'_>]) {
-        for message in messages {
-            let Message::Assistant(message) = message else { continue };
-            for call in message.tool_calls.iter().flatten() {
-                if !self.calls.contains_key(call.id.wtf8()) {
-                    self.calls.insert(call.id.clone().into_owned(), Call { run: 0, answered: false });
-                }
+        for id in calls_of(messages) {
+            if !self.calls.contains_key(id.wtf8()) {
+                self.calls.insert(id.clone().into_owned(), Call { run: 0, answered: false });
             }
         }
     }
+}
+
+fn calls_of<'m, 'a>(messages: &'m [Message<'a>]) -> impl Iterator<Item = &'m Text<'a>> {
+    let assistants = messages.iter().filter_map(|message| match message {
+        Message::Assistant(message) => Some(message),
+        _ => None,
+    });
+    assistants.flat_map(|message| message.tool_calls.iter().flatten()).map(|call| &call.id)
 }

@@ -132,7 +132,8 @@ rules! {
     Warning ResultOfOpenCall = "result_of_open_call", "the result answers a tool call that is still open";
     /// A call is answered once. One that a later run starts again may be answered again.
     Warning ResultRepeated = "result_repeated", "the tool call has already been answered";
-    /// The pending calls that an outcome lists are those that the run started and nobody answered, in order.
+    /// The pending calls that an outcome lists are those that the run started and nobody answered, in order, beside any
+    /// that a snapshot of the run's messages shows without a result.
     Warning PendingCallsDiffer = "pending_calls_differ", "the pending tool calls are not those without a result";
 }
 

@@ -8,7 +8,8 @@ use crate::event::{
 };
 use crate::json::{Json, JsonObject};
 use crate::message::{
-    ActivityMessage, AssistantMessage, FunctionCall, Message, ReasoningMessage, ToolCall, UserMessage,
+    ActivityMessage, AssistantMessage, FunctionCall, Message, ReasoningMessage, ToolCall, ToolMessage,
+    UserMessage,
 };
 use crate::patch::JsonPatch;
 use crate::run::{Interrupt, Interrupts, RunAgentInput, RunInterrupt, RunSuccess};
@@ -622,6 +623,37 @@ fn calls_in_messages_are_known() {
     passed(&[run_started(), snapshot(assistant("m", "c")), result("c").into()]);
     let input = RunAgentInput::new("t", "r1", vec![assistant("m", "c").into()]);
     passed(&[RunStarted::new("t", "r1").with_input(input).into(), result("c").into(), run_finished()]);
+}
+
+#[test]
+fn calls_that_a_snapshot_shows_unanswered_may_be_listed() {
+    let finished = |ids: &[&'static str]| -> E {
+        let ids = ids.iter().map(|id| (*id).into()).collect::<Vec<_>>();
+        RunFinished::new("t", "r1").with_outcome(RunSuccess::new().with_pending_tool_call_ids(ids)).into()
+    };
+    let verdict = |before: Vec<E>, ids: &[&'static str]| rules(&passed(&before).check(&finished(ids)));
+    let called =
+        |id: &'static str| -> [E; 2] { [ToolCallStart::new(id, "f").into(), ToolCallEnd::new(id).into()] };
+    let shown = || vec![run_started(), snapshot(assistant("m", "c"))];
+    assert_eq!(verdict(shown(), &["c"]), []);
+    assert_eq!(verdict(shown(), &["x"]), [Rule::PendingCallsDiffer]);
+    // What the run itself started must be there, and in order.
+    let with_calls = || [shown(), called("d").into(), called("e").into()].concat();
+    assert_eq!(verdict(with_calls(), &["c", "d", "e"]), []);
+    assert_eq!(verdict(with_calls(), &["d", "e"]), []);
+    assert_eq!(verdict(with_calls(), &["c", "d"]), [Rule::PendingCallsDiffer]);
+    assert_eq!(verdict(with_calls(), &["c", "e", "d"]), [Rule::PendingCallsDiffer]);
+    // A call with a result is not pending, whether the result is an event or a message.
+    let answered = [shown(), vec![result("c").into()]].concat();
+    assert_eq!(verdict(answered, &["c"]), [Rule::PendingCallsDiffer]);
+    let messages = vec![assistant("m", "c").into(), ToolMessage::new("result", "c", "done").into()];
+    let answered = vec![run_started(), MessagesSnapshot::new(messages).into()];
+    assert_eq!(verdict(answered, &["c"]), [Rule::PendingCallsDiffer]);
+    // Only a snapshot of the same run counts.
+    let mut verifier = passed(&[shown(), vec![run_finished(), RunStarted::new("t", "r2").into()]].concat());
+    let listed = RunSuccess::new().with_pending_tool_call_ids(vec!["c".into()]);
+    let finished = RunFinished::new("t", "r2").with_outcome(listed).into();
+    assert_eq!(rules(&verifier.check(&finished)), [Rule::PendingCallsDiffer]);
 }
 
 #[test]

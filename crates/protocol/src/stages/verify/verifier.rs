@@ -132,7 +132,7 @@ impl State {
             Event::RunError(_) => self.phase = Phase::Failed,
             Event::ToolCallStart(start) => self.ledger.start(&start.tool_call_id),
             Event::ToolCallResult(result) => self.ledger.answer(&result.tool_call_id),
-            Event::MessagesSnapshot(snapshot) => self.ledger.seed(&snapshot.messages),
+            Event::MessagesSnapshot(snapshot) => self.ledger.show(&snapshot.messages),
             _ => {}
         }
     }
