@@ -39,6 +39,15 @@ fn expanded<'a>(events: &[Event<'a>]) -> Result<Vec<Event<'a>>, ExpandError> {
     Ok(out)
 }
 
+/// States that a reader may have begun with: the base, or any if neither base nor stream say.
+fn bases<'j>(events: &[Event<'_>], base: Option<&Json<'j>>) -> Vec<Option<Json<'j>>> {
+    let is_said = |event: &Event<'_>| matches!(event, Event::RunStarted(start) if start.input.is_some());
+    if base.is_some() || events.iter().any(is_said) {
+        return vec![base.cloned()];
+    }
+    vec![None, Some(Json::parse(r#"{"d":"unsaid","n":[]}"#).unwrap())]
+}
+
 /// What a reader holds in the end, who began with the base, or else with the state of the first run's request.
 fn folded(events: &[Event<'_>], base: Option<&Json<'_>>) -> Fold {
     let mut fold = Fold::new();
