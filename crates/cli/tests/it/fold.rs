@@ -1,4 +1,4 @@
-//! `threadline expand`, `threadline compact` and `threadline fold`
+//! `threadline expand` and `threadline fold`
 
 use crate::{captures, threadline};
 use serde_json::{Value, json};
@@ -28,27 +28,6 @@ fn chunks_are_expanded_and_other_events_pass_as_they_are() {
     let ran = threadline(&["expand"], "{\"type\":\"TOOL_CALL_CHUNK\",\"delta\":\"x\"}\n");
     assert_eq!((ran.code, ran.text()), (1, ""));
     assert!(ran.stderr.contains("TOOL_CALL_CHUNK: left out: nothing to continue"), "{}", ran.stderr);
-}
-
-#[test]
-fn a_compacted_stream_folds_to_the_same() {
-    for (sse, _) in captures().iter().filter(|(sse, _)| sse.to_string_lossy().contains("0.11.0")) {
-        let compacted = threadline(&["compact", sse.to_str().unwrap()], "");
-        assert_eq!((compacted.code, compacted.stderr.as_str()), (0, ""), "{}", sse.display());
-        let (_, before, _) = fold(&[sse.to_str().unwrap()], "");
-        let (code, after, _) = fold(&[], compacted.text());
-        assert_eq!(code, 0);
-        for held in
-            ["outcome", "messages", "state", "interrupts", "pendingToolCalls", "usage", "runs", "warnings"]
-        {
-            assert_eq!(after[held], before[held], "{held} of {}", sse.display());
-        }
-    }
-    let ran = threadline(&["compact"], RUN);
-    assert_eq!(
-        ran.text().lines().nth(2),
-        Some(r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"Hello"}"#)
-    );
 }
 
 #[test]
