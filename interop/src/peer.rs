@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Which implementation to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,15 @@ impl Peer {
     /// If the peer is not set up or does not answer every question: a test cannot go on without it.
     #[must_use]
     pub fn ask(self, questions: &[Value]) -> Vec<Value> {
+        self.start().ask(questions)
+    }
+
+    /// Starts the process, for a test that asks many times.
+    ///
+    /// # Panics
+    /// If the peer is not set up.
+    #[must_use]
+    pub fn start(self) -> Session {
         let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
         let (program, script): (PathBuf, PathBuf) = match self {
             Self::Node => ("node".into(), peers.join("node/oracle.mjs")),
@@ -32,22 +41,53 @@ impl Peer {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the peer starts; run interop/peers/setup first");
-        let mut stdin = BufWriter::new(child.stdin.take().expect("piped"));
+        let stdin = BufWriter::new(child.stdin.take().expect("piped"));
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        Session { stdin: Some(stdin), stdout, child }
+    }
+}
+
+/// A peer that runs until it is dropped.
+#[derive(Debug)]
+pub struct Session {
+    /// None when it ends: that it is closed is what ends the peer.
+    stdin: Option<BufWriter<ChildStdin>>,
+    stdout: BufReader<ChildStdout>,
+    child: Child,
+}
+
+impl Session {
+    /// Asks all the questions and gives the answers, in order.
+    ///
+    /// # Panics
+    /// If the peer does not answer every question.
+    pub fn ask(&mut self, questions: &[Value]) -> Vec<Value> {
+        let Self { stdin, stdout, .. } = self;
+        let stdin = stdin.as_mut().expect("open until the session ends");
         // Written from a thread of its own, or both sides could wait for the other to read.
-        let answers: Vec<Value> = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             scope.spawn(move || {
                 for question in questions {
                     writeln!(stdin, "{question}").expect("the peer reads its questions");
                 }
                 stdin.flush().expect("the peer reads its questions");
             });
-            let lines = stdout.lines().map(|line| line.expect("the peer writes UTF-8"));
-            lines.map(|line| serde_json::from_str(&line).expect("the peer answers in JSON")).collect()
-        });
-        let status = child.wait().expect("the peer ends");
-        assert!(status.success(), "{self:?} ended with {status}; run interop/peers/setup first");
-        assert_eq!(answers.len(), questions.len(), "{self:?} left questions unanswered");
-        answers
+            let answers = stdout.lines().take(questions.len()).map(|line| {
+                let line = line.expect("the peer writes UTF-8");
+                serde_json::from_str(&line).expect("the peer answers in JSON")
+            });
+            let answers: Vec<Value> = answers.collect();
+            let (asked, answered) = (questions.len(), answers.len());
+            assert_eq!(answered, asked, "the peer left questions unanswered; run interop/peers/setup first");
+            answers
+        })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.stdin = None;
+        // What it still had to say, and how it ended, is nobody's business any more.
+        let _ = self.child.wait();
     }
 }

@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { format } from "node:util";
 import {
   CompatibilityBoundary,
+  compactEvents,
   defaultApplyEvents,
   enforceEvents,
   enforceOutgoingInput,
@@ -15,7 +16,7 @@ import {
 } from "@ag-ui/client";
 import { AgentCapabilitiesSchema, EventSchemas, RunAgentInputSchema } from "@ag-ui/core/schemas";
 import { AGUIUnknownEventTypeError, decode, encode } from "@ag-ui/proto";
-import { from, lastValueFrom, of, Subject, tap } from "rxjs";
+import { from, lastValueFrom, map, of, Subject, tap } from "rxjs";
 
 // What enforcement strips is visible only in the warnings it prints, and this
 // variable, read by the packages at each call, would silence them.
@@ -71,7 +72,22 @@ async function fold(events, input) {
     }),
   );
   await lastValueFrom(mutations, { defaultValue: undefined });
-  return { messages, state, interrupts: agent.pendingInterrupts, pendingToolCalls };
+  return {
+    messages: writable(messages),
+    state: writable(state),
+    interrupts: agent.pendingInterrupts,
+    pendingToolCalls,
+  };
+}
+
+/** A patch can move a document into itself, and then JSON has no words for it. */
+function writable(value) {
+  try {
+    JSON.stringify(value);
+    return value;
+  } catch {
+    return "unwritable";
+  }
 }
 
 const messageOf = (error) => (error instanceof Error ? error.message : String(error));
@@ -153,13 +169,19 @@ const ops = {
     );
   },
 
-  /** The stages of a consumer after translation, over one stream. */
-  async consume({ events, input = { threadId: "", runId: "", state: {}, messages: [] } }) {
+  compact({ events }) {
+    return { events: compactEvents(events.map((json) => JSON.parse(json))).map((event) => JSON.stringify(event)) };
+  },
+
+  /** The stages of a consumer, over one stream. Translation comes first where it is asked for. */
+  async consume({ events, translate = false, input = { threadId: "", runId: "", state: {}, messages: [] } }) {
     const delivered = [];
     let seen = 0;
     let failure;
+    const boundary = new CompatibilityBoundary();
+    const translated = translate ? (event) => boundary.transformEvent(event) : (event) => event;
     from(events.map((json) => JSON.parse(json)))
-      .pipe(tap(() => (seen += 1)), enforceEvents(), transformChunks(), verifyEvents())
+      .pipe(tap(() => (seen += 1)), map(translated), enforceEvents(), transformChunks(), verifyEvents())
       .subscribe({ next: (event) => delivered.push(event), error: (error) => (failure = error) });
     // Applied on their own, after verification: the reducer is asynchronous, and an error that overtakes it would hide
     // the effects of events that were good.
