@@ -1,10 +1,14 @@
 //! Streams of events.
 
+mod breach;
+mod malformed;
+pub mod old;
 mod producer;
 
 use crate::fill::Fill;
 use crate::random::Random;
 use crate::tables;
+use old::OldWords;
 use producer::Producer;
 use serde_json::{Map, Value, json};
 
@@ -12,8 +16,39 @@ use serde_json::{Map, Value, json};
 /// one to three runs of a thread, each ended properly or by RUN_ERROR at some point.
 #[must_use]
 pub fn valid(random: &mut Random) -> Vec<Value> {
+    produce(None, random)
+}
+
+/// A stream as releases before 1.0 sent it, with THINKING events, nulls and binary parts. Some are disturbed.
+#[must_use]
+pub fn old(random: &mut Random) -> Vec<Value> {
+    let mut events = produce(Some(OldWords::default()), random);
+    if random.chance(30) {
+        disturb(&mut events, random);
+    }
+    events
+}
+
+/// A valid stream with events put in that break one of the rules.
+#[must_use]
+pub fn breaching(random: &mut Random) -> Vec<Value> {
+    let mut events = valid(random);
+    breach::insert(&mut events, random);
+    events
+}
+
+/// A valid stream with one event that 1.0 does not allow, whatever comes before it.
+#[must_use]
+pub fn malformed(random: &mut Random) -> Vec<Value> {
+    let mut events = valid(random);
+    malformed::spoil(&mut events, random);
+    events
+}
+
+fn produce(old: Option<OldWords>, random: &mut Random) -> Vec<Value> {
     let runs = 1 + random.below(3);
     let mut producer = Producer::new(random);
+    producer.old = old;
     for run in 1..=runs {
         producer.run(run);
     }

@@ -8,6 +8,7 @@ use threadline_protocol::Received;
 use threadline_protocol::stages::translate::Translator;
 use threadline_testkit::fill::Fill;
 use threadline_testkit::random::Random;
+use threadline_testkit::streams::old::parts;
 use threadline_testkit::{any_event, event};
 
 /// A stream of 0.x: thinking in any order, nulls that it wrote, binary parts, and events of 1.0 between them.
@@ -64,29 +65,6 @@ fn with_nulls(random: &mut Random) -> Value {
         }
     }
     event
-}
-
-fn parts(random: &mut Random) -> Value {
-    let mime_types = ["image/png", "audio/wav", "video/mp4", "application/pdf", "text"];
-    let part = |random: &mut Random| {
-        let mime_type = *random.pick(&mime_types);
-        let mut part = match random.below(4) {
-            0 => json!({"type": "binary", "mimeType": mime_type, "data": "AA=="}),
-            1 => json!({"type": "binary", "mimeType": mime_type, "url": "https://example.org/x"}),
-            2 => json!({"type": "binary", "mimeType": mime_type, "id": "file-1"}),
-            _ => {
-                let kind = *random.pick(&["image", "audio", "video", "document"]);
-                json!({"type": kind, "source": {"type": "data", "value": "AA==", "mimeType": mime_type}, "metadata": null})
-            }
-        };
-        if part["type"] == "binary" && random.chance(30) {
-            part["filename"] = "a.bin".into();
-        } else if part["type"] != "binary" && random.chance(50) {
-            part["metadata"] = json!({"filename": "a.bin"});
-        }
-        part
-    };
-    (0..random.below(5)).map(|_| part(random)).collect()
 }
 
 /// Minted ids under the number of their first appearance.

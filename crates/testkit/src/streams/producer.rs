@@ -2,6 +2,7 @@
 //!
 //! Written from the protocol's description and not from our stages, so that a slip in one of them is noticed.
 
+use super::old::{self, OldWords};
 use crate::random::Random;
 use serde_json::{Value, json};
 
@@ -46,6 +47,8 @@ pub(super) struct Producer<'r> {
     /// Calls in the order in which this run started them.
     calls: Vec<usize>,
     ids: usize,
+    /// What it says in the words of 0.x, if it does.
+    pub(super) old: Option<OldWords>,
 }
 
 const WORDS: &[&str] =
@@ -64,6 +67,7 @@ impl<'r> Producer<'r> {
             known: Vec::new(),
             calls: Vec::new(),
             ids: 0,
+            old: None,
         }
     }
 
@@ -97,12 +101,16 @@ impl<'r> Producer<'r> {
         self.active.clear();
         self.known.clear();
         self.calls.clear();
+        self.old = self.old.take().map(|_| OldWords::default());
         for thing in &mut self.things {
             (thing.open, thing.started) = (false, false);
         }
     }
 
     fn act(&mut self) {
+        if self.old.is_some() && self.random.chance(25) {
+            return self.think();
+        }
         match self.random.below(20) {
             0..3 => self.start(),
             3..8 => self.content(),
@@ -127,6 +135,9 @@ impl<'r> Producer<'r> {
         }
         if self.random.chance(10) {
             event["metadata"] = json!({(*self.random.pick(&["k", "l"])): self.events.len()});
+        }
+        if self.old.is_some() {
+            old::add_nulls(&mut event, self.random);
         }
         let closes = |owner: &Option<String>| match event["type"].as_str().unwrap_or_default() {
             "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" | "MESSAGES_SNAPSHOT" => true,
@@ -367,6 +378,19 @@ impl<'r> Producer<'r> {
         self.push(tagged(json!({"type": "STEP_FINISHED", "stepName": name}), owner.as_deref()));
     }
 
+    /// The next thing to say of a thought: 0.x has one at a time, without ids.
+    fn think(&mut self) {
+        let on = self.random.chance(60);
+        let words = self.old.as_mut().expect("only a producer of 0.x thinks");
+        let mut event = json!({"type": words.next(on)});
+        if event["type"] == "THINKING_TEXT_MESSAGE_CONTENT" {
+            event["delta"] = self.word().into();
+        } else if event["type"] == "THINKING_START" && self.random.chance(30) {
+            event["title"] = "Hm".into();
+        }
+        self.push(event);
+    }
+
     fn subagent(&mut self) {
         if !self.active.is_empty() && self.random.chance(40) {
             let at = self.random.below(self.active.len());
@@ -482,6 +506,10 @@ impl<'r> Producer<'r> {
             };
             messages.push(tagged(message, thing.owner.as_deref()));
         }
+        if self.old.is_some() {
+            let content = old::parts(self.random);
+            messages.push(json!({"id": "files", "role": "user", "content": content}));
+        }
         for (id, owner) in &self.activities {
             let message = json!({"id": id, "role": "activity", "activityType": "PLAN", "content": {}});
             messages.push(tagged(message, owner.as_deref()));
@@ -510,6 +538,9 @@ impl<'r> Producer<'r> {
     fn close_everything(&mut self) {
         while let Some(at) = self.any_thing(|all, at| all.things[at].open) {
             self.end_thing(at);
+        }
+        while let Some(event_type) = self.old.as_mut().and_then(OldWords::close) {
+            self.push(json!({"type": event_type}));
         }
         while !self.steps.is_empty() {
             let at = self.random.below(self.steps.len());
