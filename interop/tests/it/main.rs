@@ -1,11 +1,15 @@
 //! Our protocol crate against the published packages, in both directions.
 
+mod compaction;
 mod consume;
+mod coverage;
+mod differences;
 mod enforce;
 mod fold;
 mod protobuf;
 mod schema;
 mod sse;
+mod suite;
 mod translate;
 
 use serde_json::{Value, json};
