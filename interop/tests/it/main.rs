@@ -5,6 +5,7 @@ mod consume;
 mod coverage;
 mod differences;
 mod enforce;
+mod fixtures;
 mod fold;
 mod protobuf;
 mod schema;
