@@ -7,6 +7,7 @@ use crate::sink::{JsonSink, Layout};
 use std::io;
 use threadline_protocol::codec::Place;
 use threadline_protocol::stages::compact::Compactor;
+use threadline_protocol::stages::translate::Translator;
 use threadline_protocol::{Event, Json};
 
 pub(crate) fn run(options: &CompactArgs, report: &mut Report<'_>) -> Result<(), Failure> {
@@ -21,17 +22,23 @@ pub(crate) fn run(options: &CompactArgs, report: &mut Report<'_>) -> Result<(), 
         None => None,
     };
     let compactor = Compactor::new(options.form(), base.as_ref());
-    events::run(&options.common, report, Compact { compactor, sink: JsonSink::new(Layout::Lines) })
+    events::run(
+        &options.common,
+        report,
+        Compact { translator: Translator::new(), compactor, sink: JsonSink::new(Layout::Lines) },
+    )
 }
 
 struct Compact {
+    translator: Translator,
     compactor: Compactor<'static>,
     sink: JsonSink,
 }
 
 impl Command for Compact {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
-        let received = match events::parse(json, place, report)? {
+        // Chunks of 1.0 end where thoughts of 0.x begin, so that both must speak the same language.
+        let received = match events::parse_translated(json, &mut self.translator, place, report)? {
             Some(Parsed::Event(received)) => received,
             Some(Parsed::Malformed { event_type, error }) => {
                 let message = format!("left out: {error}");

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use threadline_protocol::codec::{self, Format, InputDecoder, Payload, Place};
 use threadline_protocol::proto::{self, Decoded};
+use threadline_protocol::stages::translate::Translator;
 use threadline_protocol::{Envelope, Limits, ReadError, Received};
 
 /// How much is read at a time.
@@ -138,6 +139,29 @@ pub(crate) fn parse<'a>(
             report.say(place, &Entry::unreadable("not_an_event", &error))?;
             Ok(None)
         }
+    }
+}
+
+/// Reads an event and puts it into the words of 1.0. What has no place there is reported.
+pub(crate) fn parse_translated<'a>(
+    json: &'a str,
+    translator: &mut Translator,
+    place: Place,
+    report: &mut Report<'_>,
+) -> Result<Option<Parsed<'a>>, Failure> {
+    let received = match parse(json, place, report)? {
+        Some(Parsed::Event(received)) => received,
+        other => return Ok(other),
+    };
+    let event_type = received.event().type_name().to_string();
+    match translator.translate(received) {
+        Ok(translated) => {
+            for loss in translated.changes.iter().filter(|change| change.is_loss()) {
+                report.say(place, &Entry::finding("lost", &event_type, &loss.pointer, loss))?;
+            }
+            Ok(Some(Parsed::Event(translated.event)))
+        }
+        Err(error) => Ok(Some(Parsed::Malformed { event_type, error })),
     }
 }
 

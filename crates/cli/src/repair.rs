@@ -6,14 +6,19 @@ use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::EventType;
 use threadline_protocol::codec::Place;
-use threadline_protocol::stages::repair::{Change, Repairer};
+use threadline_protocol::stages::repair::{Change, Repairer, without_refusals};
+use threadline_protocol::stages::translate::Translator;
 
 pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), Failure> {
-    let repair = Repair { repairer: Repairer::new(), sink: JsonSink::new(Layout::Lines), last: None };
+    let translator = Translator::new();
+    let repair =
+        Repair { translator, repairer: Repairer::new(), sink: JsonSink::new(Layout::Lines), last: None };
     events::run(options, report, repair)
 }
 
 struct Repair {
+    /// Thoughts of 0.x are out of order as easily as those of 1.0.
+    translator: Translator,
     repairer: Repairer,
     sink: JsonSink,
     /// Where the last event was.
@@ -23,8 +28,8 @@ struct Repair {
 impl Command for Repair {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         self.last = Some(place);
-        let event = match events::parse(json, place, report)? {
-            Some(Parsed::Event(received)) => received.into_event(),
+        let received = match events::parse_translated(json, &mut self.translator, place, report)? {
+            Some(Parsed::Event(received)) => received,
             Some(Parsed::Malformed { event_type, error }) => {
                 let message = format!("dropped: {error}");
                 return report
@@ -32,8 +37,15 @@ impl Command for Repair {
             }
             None => return Ok(()),
         };
-        let repaired = self.repairer.repair(&event);
-        self.sink.output(&repaired.output, json)?;
+        let event_type = received.event().type_name().to_string();
+        let (received, refused) = without_refusals(received);
+        for departure in &refused {
+            let message = format!("altered: {departure}");
+            report.say(place, &Entry::finding("refused", &event_type, &departure.pointer, &message))?;
+        }
+        let Some(received) = received else { return Ok(()) };
+        let repaired = self.repairer.repair(received.event());
+        self.sink.output(&repaired.output, received.json())?;
         repaired.changes.iter().try_for_each(|change| say(change, place, report))
     }
 

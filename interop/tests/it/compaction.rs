@@ -1,19 +1,21 @@
 //! Streams compacted by us and by the reference's own `compactEvents`, both read by the reference.
 
+use crate::cases;
 use crate::consume::{is_accepted, question, theirs};
 use crate::suite::{batches, stream};
 use serde_json::{Value, json};
 use std::fmt;
 use threadline_interop::peer::{Peer, Session};
-use threadline_protocol::stages::compact::compact;
+use threadline_protocol::stages::compact::{Form, compact};
 use threadline_protocol::stages::translate::Translator;
 use threadline_protocol::{Event, Json, Received};
+use threadline_testkit::random::Random;
+use threadline_testkit::streams;
 
 /// What must be the same after a compacted stream.
-const RESULT: &[&str] = &["messages", "state", "interrupts"];
+const RESULT: &[&str] = &["messages", "state", "interrupts", "pendingToolCalls"];
 
-/// The forms that a stream can be compacted to, and what each keeps.
-const FORMS: &[(&str, &[&str])] = &[("stream", &["messages", "state", "interrupts", "pendingToolCalls"])];
+const FORMS: [Form; 2] = [Form::Stream, Form::Snapshot];
 
 /// The stream in the words of 1.0, as far as it can be read: no compaction looks for those of 0.x.
 fn translated(events: Vec<String>) -> Vec<String> {
@@ -26,13 +28,10 @@ fn translated(events: Vec<String>) -> Vec<String> {
 }
 
 /// A stream in a form of ours.
-pub(crate) fn compacted(form: &str, events: &[String]) -> Vec<String> {
+pub(crate) fn compacted(form: Form, events: &[String]) -> Vec<String> {
     let events: Vec<Event<'_>> =
         events.iter().map(|json| Received::read(json).expect("an event").into_event()).collect();
-    let compacted = match form {
-        "stream" => compact(&events, Some(&Json::EMPTY_OBJECT)),
-        _ => unreachable!("not a form: {form}"),
-    };
+    let compacted = compact(&events, form, Some(&Json::EMPTY_OBJECT));
     compacted.expect("chunks that can be expanded").iter().map(Event::to_json).collect()
 }
 
@@ -47,8 +46,8 @@ struct Rate {
 }
 
 impl Rate {
-    /// Counts a stream that should keep something, and gives what is wrong.
-    fn add(&mut self, kept: &[&str], before: &Value, after: &Value) -> Option<String> {
+    /// Counts a stream, and gives what is wrong with it.
+    fn add(&mut self, before: &Value, after: &Value) -> Option<String> {
         if !is_accepted(after) {
             return Some(format!("it is refused at event {}", after["failedAt"]));
         }
@@ -56,7 +55,7 @@ impl Rate {
         let delivered = |held: &Value| held["delivered"].as_array().map_or(0, Vec::len);
         self.saved += delivered(before).saturating_sub(delivered(after));
         self.left += delivered(after);
-        let differing = kept.iter().find(|what| before[what] != after[what]);
+        let differing = RESULT.iter().find(|what| before[what] != after[what]);
         self.same += usize::from(differing.is_none());
         let what = differing?;
         Some(format!("{what} is\n{}\nand was\n{}", after[what], before[what]))
@@ -96,25 +95,25 @@ fn compacted_streams_are_consumed_alike() {
         let valid = |(events, held): (Vec<String>, Value)| is_accepted(&held).then_some((events, held));
         let (streams, before): (Vec<_>, Vec<_>) = streams.into_iter().zip(before).filter_map(valid).unzip();
         streams_valid += streams.len();
-        for ((form, kept), rate) in FORMS.iter().zip(&mut rates) {
+        for (form, rate) in FORMS.into_iter().zip(&mut rates) {
             let compacted: Vec<Vec<String>> = streams.iter().map(|events| compacted(form, events)).collect();
             for (at, after) in consumed(&mut peer, &compacted).iter().enumerate() {
-                if let Some(wrong) = rate.add(kept, &before[at], after) {
+                if let Some(wrong) = rate.add(&before[at], after) {
                     let (was, is) = (streams[at].join("\n"), compacted[at].join("\n"));
-                    panic!("in {form} form, {wrong}\n\nthe stream\n{was}\n\nbecame\n{is}");
+                    panic!("in {form:?} form, {wrong}\n\nthe stream\n{was}\n\nbecame\n{is}");
                 }
             }
         }
         let compacted = compacted_by_reference(&mut peer, &streams);
         for (before, after) in before.iter().zip(consumed(&mut peer, &compacted)) {
             // Not ours to complain about.
-            let _ = reference.add(RESULT, before, &after);
+            let _ = reference.add(before, &after);
         }
     }
-    for ((form, _), rate) in FORMS.iter().zip(&rates) {
+    for (form, rate) in FORMS.iter().zip(&rates) {
         let Rate { saved, left, .. } = rate;
         println!(
-            "compaction of {streams_valid} valid streams, {form} form: ours {rate}; the reference's own: {reference}"
+            "compaction of {streams_valid} valid streams, {form:?} form: ours {rate}; the reference's own: {reference}"
         );
         println!(
             "  of the events of accepted streams, {left} of {} are left; with the reference's own, {} of {}",
@@ -124,5 +123,22 @@ fn compacted_streams_are_consumed_alike() {
         );
         assert_eq!((rate.accepted, rate.same), (streams_valid, streams_valid));
         assert!(rate.saved > streams_valid, "only {} events less", rate.saved);
+    }
+}
+
+/// A client that has seen the stream may read its snapshot form, too: nothing is doubled.
+#[test]
+fn a_snapshot_form_can_be_read_by_who_holds_the_messages() {
+    let streams: Vec<Vec<String>> = (0..cases() / 2)
+        .map(|seed| streams::valid(&mut Random::new(seed)).iter().map(Value::to_string).collect())
+        .collect();
+    let twice: Vec<Vec<String>> =
+        streams.iter().map(|stream| [stream.clone(), compacted(Form::Snapshot, stream)].concat()).collect();
+    let mut peer = Peer::Node.start();
+    let before = consumed(&mut peer, &streams);
+    for (at, after) in consumed(&mut peer, &twice).iter().enumerate() {
+        let shown = twice[at].join("\n");
+        assert!(is_accepted(after), "\n{shown}");
+        assert_eq!(after["messages"], before[at]["messages"], "\n{shown}");
     }
 }

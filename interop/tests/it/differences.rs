@@ -6,6 +6,7 @@ use crate::{as_javascript, parse, text};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use threadline_interop::peer::{Peer, Session};
+use threadline_protocol::stages::compact::Form;
 
 fn entries() -> Vec<Value> {
     serde_json::from_str(include_str!("../../differences.json")).expect("a list of differences")
@@ -119,7 +120,7 @@ fn results(entry: &Value, peer: &mut Session) -> [Value; 2] {
     }
     let answer = &peer.ask(&[json!({"op": "compact", "events": events})])[0];
     let reference: Vec<String> = serde_json::from_value(answer["events"].clone()).expect("a stream");
-    [compacted("stream", &events), reference].map(|events| {
+    [compacted(Form::Stream, &events), reference].map(|events| {
         let mut result = theirs(&peer.ask(&[question(&events)])[0], &events);
         result["compacted"] = events.iter().map(|json| as_javascript(&parse(json))).collect();
         result

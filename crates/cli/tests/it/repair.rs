@@ -56,3 +56,26 @@ fn of_the_recorded_streams_two_end_twice() {
         assert_eq!(ran.text().lines().collect::<Vec<_>>(), wanted);
     }
 }
+
+#[test]
+fn what_a_client_would_refuse_is_mended() {
+    let broken = concat!(
+        "{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n",
+        "{\"type\":\"THINKING_TEXT_MESSAGE_CONTENT\",\"delta\":\"hm\"}\n",
+        "{\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"m\",\"role\":\"oracle\",\"metadata\":null}\n",
+        "{\"type\":\"CUSTOM\",\"name\":\"n\",\"value\":null,\"timestamp\":null,\"vendor\":1}\n",
+        "{\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n",
+    );
+    let ran = threadline(&["repair"], broken);
+    assert_eq!(ran.code, 1);
+    assert!(ran.text().contains(r#"{"type":"TEXT_MESSAGE_START","messageId":"m"}"#), "{}", ran.text());
+    assert!(ran.text().contains(r#"{"type":"CUSTOM","name":"n","value":null,"vendor":1}"#), "{}", ran.text());
+    assert!(
+        ran.stderr.contains("line 4: CUSTOM: altered: null in place of an absent field"),
+        "{}",
+        ran.stderr
+    );
+    let folded = threadline(&["fold"], ran.text());
+    assert_eq!(folded.code, 0, "{}", folded.stderr);
+    assert!(folded.text().contains("hm"));
+}

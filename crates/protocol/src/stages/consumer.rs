@@ -4,7 +4,7 @@ use super::enforce::{Verdict, enforce};
 use super::era::PeerVersion;
 use super::expand::Expander;
 use super::fold::Fold;
-use super::translate::{ChangeKind, Translator};
+use super::translate::Translator;
 use super::verify::{Options, Verifier};
 use crate::event::{Envelope, Event, Received};
 use crate::schema::UnknownWords;
@@ -132,7 +132,7 @@ impl Consumer {
         }
         for change in translated.changes {
             // That an old shape was understood is nothing to warn of.
-            if let ChangeKind::Lost | ChangeKind::Orphaned = change.kind {
+            if change.is_loss() {
                 self.notice(&change.pointer, change.to_string());
             }
         }

@@ -69,6 +69,14 @@ pub enum ChangeKind {
     RoleCorrected,
 }
 
+impl Change {
+    /// Whether something of the event did not survive: it was dropped, or nothing says what it belongs to.
+    #[must_use]
+    pub const fn is_loss(&self) -> bool {
+        matches!(self.kind, ChangeKind::Lost | ChangeKind::Orphaned)
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

@@ -1,7 +1,7 @@
 //! What the reference packages, version 1.0.0, make of thirty streams.
 
 use serde_json::Value;
-use threadline_protocol::stages::compact::compact;
+use threadline_protocol::stages::compact::{Form, compact};
 use threadline_protocol::stages::consumer::Consumer;
 use threadline_protocol::stages::expand::Expander;
 use threadline_protocol::stages::fold::Fold;
@@ -88,7 +88,8 @@ fn is_compacted_rightly(stream: &Value) -> bool {
 }
 
 fn compacted(stream: &Value) -> Vec<Value> {
-    let compacted = compact(&events(stream), Some(&Json::EMPTY_OBJECT)).expect("chunks that can be expanded");
+    let compacted = compact(&events(stream), Form::Stream, Some(&Json::EMPTY_OBJECT))
+        .expect("chunks that can be expanded");
     compacted.iter().map(|event| serde_json::from_str(&event.to_json()).expect("JSON")).collect()
 }
 

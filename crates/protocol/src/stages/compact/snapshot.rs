@@ -151,10 +151,10 @@ impl<'a> SnapshotForm<'a> {
         {
             match &mut finished.outcome {
                 Some(RunOutcome::Success(success)) => success.pending_tool_call_ids = Some(pending.to_vec()),
-                outcome @ None => {
+                // What is unknown reads as success, as what is absent does.
+                outcome => {
                     *outcome = Some(RunSuccess::new().with_pending_tool_call_ids(pending.to_vec()).into());
                 }
-                Some(_) => {}
             }
         }
         event

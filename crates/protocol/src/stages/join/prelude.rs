@@ -4,7 +4,7 @@ use super::Joiner;
 use crate::event::{
     Event, MessagesSnapshot, ReasoningMessageChunk, ReasoningMessageEnd, ReasoningMessageStart,
     ReasoningStart, RunFinished, RunStarted, StateSnapshot, StepStarted, TextMessageChunk, TextMessageEnd,
-    TextMessageStart, ToolCallChunk, ToolCallEnd, ToolCallStart,
+    TextMessageStart, ToolCallChunk, ToolCallEnd, ToolCallResult, ToolCallStart,
 };
 use crate::json::Text;
 use crate::run::{Interrupts, RunInterrupt, RunOutcome, RunSuccess};
@@ -105,10 +105,8 @@ impl<'j> Starts<'j> {
         for call in starts.opened_by_starts(Kind::Call, &open.unanswered) {
             starts.call(call, open.calls.contains(call));
         }
-        for call in starts.opened_by_starts(Kind::Call, &open.calls) {
-            if !open.unanswered.contains(call) {
-                starts.call(call, true);
-            }
+        for call in open.calls.iter().filter(|call| !open.unanswered.contains(call)) {
+            starts.answered_call(call);
         }
         (starts.held, starts.gone)
     }
@@ -136,6 +134,18 @@ impl<'j> Starts<'j> {
         if !is_open {
             starts.push(tagged(ToolCallEnd::new(call.id.clone()).into(), call.owner.clone()));
         }
+    }
+
+    /// A call that was answered before it ended. That it was is said before the snapshot, which has the result.
+    fn answered_call(&mut self, call: &OpenThing) {
+        let nobody = self.id_of_nobody(&call.id);
+        let name = self.fold.tool_call(&call.id).map(|held| held.function.name.clone()).unwrap_or_default();
+        let start = ToolCallStart::new(call.id.clone(), name).with_parent_message_id(nobody.clone());
+        self.gone.push(tagged(start.into(), call.owner.clone()));
+        if self.ongoing.open_chunk(Kind::Call, &call.id).is_some() {
+            self.gone.push(tagged(ToolCallEnd::new(call.id.clone()).into(), call.owner.clone()));
+        }
+        self.gone.push(ToolCallResult::new(nobody, call.id.clone(), "").into());
     }
 
     fn id_of_nobody(&self, call_id: &Text<'_>) -> Text<'static> {

@@ -13,7 +13,8 @@ use super::close::{Cause, closing_events, terminal};
 use super::expand::Kind;
 use super::ongoing::{Ongoing, Refusal};
 use super::verify::Rule;
-use crate::event::{Event, EventType};
+use crate::event::{Event, EventType, Received};
+use crate::schema::{Departure, DepartureKind, UnknownWords};
 use crate::stages::Output;
 use call_names::CallNames;
 use mend::{Mend, mend};
@@ -110,6 +111,26 @@ impl Repaired<'_, '_> {
             reason: refusal.to_string(),
         });
     }
+}
+
+/// Removes from an event what a 1.0 reader would refuse it for, which are nulls in place of absent fields, and words that
+/// 1.0 does not allow, and says what that was. `None` if nothing of the event is left. An event without any is as it was.
+#[must_use]
+pub fn without_refusals(received: Received<'_>) -> (Option<Received<'_>>, Vec<Departure>) {
+    let is_refused =
+        |kind: DepartureKind| matches!(kind, DepartureKind::NullOptional | DepartureKind::UnknownToken);
+    let departures = received.departures().iter();
+    let refused: Vec<Departure> =
+        departures.filter(|departure| is_refused(departure.kind)).cloned().collect();
+    if refused.is_empty() {
+        return (Some(received), refused);
+    }
+    let (_, event, _) = received.into_parts();
+    // Events are written without nulls, but a word goes with what it stands in.
+    if refused.iter().any(|departure| departure.kind == DepartureKind::UnknownToken) {
+        return (event.stripped(UnknownWords::Strip).map(|(event, _)| Received::made(event)), refused);
+    }
+    (Received::read_owned(event.to_json()).ok(), refused)
 }
 
 impl Repairer {
