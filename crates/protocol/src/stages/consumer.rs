@@ -6,8 +6,9 @@ use super::expand::Expander;
 use super::fold::Fold;
 use super::translate::Translator;
 use super::verify::{Options, Verifier};
-use crate::event::{Envelope, Event, Received};
+use crate::event::{Envelope, Event, EventType, Received};
 use crate::schema::UnknownWords;
+use std::borrow::Cow;
 
 const AFTER_ITS_TIME: &str = "the peer's release knows no subagents, dropped";
 
@@ -136,7 +137,11 @@ impl Consumer {
                 self.notice(&change.pointer, change.to_string());
             }
         }
-        let type_name = translated.event.event().type_name().to_string();
+        // Known names need no copy, and nearly all are known.
+        let type_name = match translated.event.event() {
+            Event::Unknown(unknown) => Cow::Owned(unknown.event_type().to_string()),
+            known => Cow::Borrowed(known.event_type().map_or("", EventType::as_str)),
+        };
         let event = match enforce(translated.event, UnknownWords::Refuse) {
             Verdict::Kept { event, removed } => {
                 for path in removed {
