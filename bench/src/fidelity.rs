@@ -54,6 +54,11 @@ fn lost_members(before: &Value, after: &Value) -> Vec<String> {
     lost.map(|(key, _)| key.clone()).collect()
 }
 
+/// Whether two values are the same, however they are spelt.
+pub(crate) fn same(one: &Value, other: &Value) -> bool {
+    holds(one, other) && holds(other, one)
+}
+
 /// Whether everything in `part` is in `whole`. `1` and `1.0` are the same number.
 fn holds(whole: &Value, part: &Value) -> bool {
     match (whole, part) {

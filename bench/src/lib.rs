@@ -7,3 +7,4 @@ pub mod measure;
 pub mod protobuf;
 pub mod protocol;
 pub mod report;
+pub mod stages;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use threadline_bench::measure::measure;
 use threadline_bench::protocol::Parsed;
 use threadline_bench::report::Report;
-use threadline_bench::{corpus, protobuf, protocol};
+use threadline_bench::{corpus, protobuf, protocol, stages};
 use threadline_protocol::codec::SseId;
 
 /// Benchmarks of Threadline beside its peers.
@@ -25,6 +25,12 @@ struct Arguments {
 enum Subject {
     /// Reading, writing and framing events.
     Protocol,
+    /// Consuming, verifying, folding and compacting conversations, beside the reference in Node.
+    Stages {
+        /// Lets the reference consume 50,000 events, which takes it minutes.
+        #[arg(long)]
+        full: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -38,6 +44,7 @@ fn main() -> io::Result<()> {
     let rounds = usize::from(arguments.rounds);
     let report = match arguments.subject {
         Subject::Protocol => protocol_report(rounds),
+        Subject::Stages { full } => stages::report(rounds, full)?,
     };
     let mut out = io::stdout().lock();
     match arguments.format {

@@ -4,7 +4,7 @@ use crate::corpus::{Corpus, Family};
 use serde::Serialize;
 use std::fmt;
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The least that is read between two looks at the clock, so that small families are timed as exactly as large ones.
 const SAMPLE_BYTES_MIN: usize = 1 << 20;
@@ -13,11 +13,19 @@ const SAMPLE_BYTES_MIN: usize = 1 << 20;
 pub struct Candidate<'a> {
     name: &'static str,
     is_ours: bool,
-    pass: Pass<'a>,
+    rounds_max: usize,
+    work: Work<'a>,
 }
 
 /// Goes over events, given by their index. The loop is inside, so that a call costs nothing per event.
 type Pass<'a> = Box<dyn Fn(&[usize]) + 'a>;
+
+enum Work<'a> {
+    Pass(Pass<'a>),
+    /// Goes over all events once and says how long that took, for work that another process does or that has to be
+    /// prepared each time.
+    Timed(Box<dyn Fn() -> Duration + 'a>),
+}
 
 impl<'a> Candidate<'a> {
     /// Does `work` on one item for each event. What it returns is dropped within the time that is measured.
@@ -27,7 +35,7 @@ impl<'a> Candidate<'a> {
                 black_box(&work(black_box(&items[event])));
             }
         };
-        Self { name, is_ours: false, pass: Box::new(pass) }
+        Self::new(name, Work::Pass(Box::new(pass)))
     }
 
     /// Does `work` on all events together; cannot tell families apart.
@@ -35,13 +43,28 @@ impl<'a> Candidate<'a> {
         let pass = move |_: &[usize]| {
             black_box(&work());
         };
-        Self { name, is_ours: false, pass: Box::new(pass) }
+        Self::new(name, Work::Pass(Box::new(pass)))
+    }
+
+    /// Lets `work` on all events together say how long it took.
+    pub fn timed(name: &'static str, work: impl Fn() -> Duration + 'a) -> Self {
+        Self::new(name, Work::Timed(Box::new(work)))
+    }
+
+    const fn new(name: &'static str, work: Work<'a>) -> Self {
+        Self { name, is_ours: false, rounds_max: usize::MAX, work }
     }
 
     /// Says that this is Threadline's.
     #[must_use]
     pub fn ours(self) -> Self {
         Self { is_ours: true, ..self }
+    }
+
+    /// Takes part in the first rounds only: it takes too long for all of them.
+    #[must_use]
+    pub fn at_most(self, rounds_max: usize) -> Self {
+        Self { rounds_max, ..self }
     }
 
     /// What it is called.
@@ -52,7 +75,25 @@ impl<'a> Candidate<'a> {
 
     /// Goes over these events once.
     pub fn pass(&self, events: &[usize]) {
-        (self.pass)(events);
+        match &self.work {
+            Work::Pass(pass) => pass(events),
+            Work::Timed(work) => {
+                work();
+            }
+        }
+    }
+
+    /// How many seconds it takes to go over these events once.
+    fn seconds(&self, events: &[usize], repeats: u32) -> f64 {
+        let pass = match &self.work {
+            Work::Pass(pass) => pass,
+            Work::Timed(work) => return work().as_secs_f64(),
+        };
+        let start = Instant::now();
+        for _ in 0..repeats {
+            pass(events);
+        }
+        start.elapsed().as_secs_f64() / f64::from(repeats)
     }
 }
 
@@ -193,25 +234,24 @@ pub fn measure(plan: &Plan<'_>, rounds: usize) -> Measurement {
 
 fn measure_row(candidates: &[Candidate<'_>], selection: &Selection, rounds: usize) -> Row {
     let repeats = SAMPLE_BYTES_MIN.div_ceil(selection.bytes);
+    let repeats = u32::try_from(repeats).expect("events have bytes");
     let mut taken = vec![Vec::new(); candidates.len()];
-    for _ in 0..rounds {
+    for round in 0..rounds {
         for (candidate, taken) in candidates.iter().zip(&mut taken) {
-            let start = Instant::now();
-            for _ in 0..repeats {
-                candidate.pass(&selection.events);
+            if round < candidate.rounds_max {
+                taken.push(candidate.seconds(&selection.events, repeats));
             }
-            taken.push(start.elapsed());
         }
     }
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    let per_event = |seconds: f64| seconds * 1e9 / (repeats * selection.events.len()) as f64;
+    let per_event = |seconds: f64| seconds * 1e9 / selection.events.len() as f64;
     let timings = candidates.iter().zip(taken).map(|(candidate, mut taken)| {
-        taken.sort_unstable();
+        taken.sort_unstable_by(f64::total_cmp);
         Timing {
             candidate: candidate.name,
             is_ours: candidate.is_ours,
-            best_ns: per_event(taken[0].as_secs_f64()),
-            median_ns: per_event(taken[rounds / 2].as_secs_f64()),
+            best_ns: per_event(taken[0]),
+            median_ns: per_event(taken[taken.len() / 2]),
         }
     });
     Row {

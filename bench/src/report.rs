@@ -35,8 +35,15 @@ struct Verdict {
     aim: Aim,
     ratio: f64,
     is_reached: bool,
-    worst_family: &'static str,
-    worst_ratio: f64,
+    /// Where families are measured.
+    worst: Option<Worst>,
+}
+
+/// The family that is the furthest from an aim.
+#[derive(Debug, Serialize)]
+struct Worst {
+    family: &'static str,
+    ratio: f64,
 }
 
 impl Report {
@@ -70,17 +77,10 @@ fn verdicts(measurement: &Measurement) -> impl Iterator<Item = Verdict> {
     measurement.aims.iter().map(|&aim| {
         let ratio_of = |row: &Row| row.ratio(aim.subject, aim.baseline);
         let ratio = ratio_of(&measurement.whole);
-        let worst =
-            measurement.families.iter().max_by(|one, other| ratio_of(one).total_cmp(&ratio_of(other)));
-        let worst = worst.unwrap_or(&measurement.whole);
-        Verdict {
-            measurement: measurement.title,
-            aim,
-            ratio,
-            is_reached: ratio <= aim.ratio_max,
-            worst_family: worst.selection,
-            worst_ratio: ratio_of(worst),
-        }
+        let families =
+            measurement.families.iter().map(|row| Worst { family: row.selection, ratio: ratio_of(row) });
+        let worst = families.max_by(|one, other| one.ratio.total_cmp(&other.ratio));
+        Verdict { measurement: measurement.title, aim, ratio, is_reached: ratio <= aim.ratio_max, worst }
     })
 }
 
@@ -100,7 +100,9 @@ impl fmt::Display for Report {
         )?;
         writeln!(f, "Bold is ours. Less is better, except MB/s.\n")?;
         write_corpus(f, &self.corpus)?;
-        write_fidelity(f, &self.fidelity)?;
+        if !self.fidelity.is_empty() {
+            write_fidelity(f, &self.fidelity)?;
+        }
         for measurement in &self.measurements {
             write_measurement(f, measurement)?;
         }
@@ -149,7 +151,7 @@ fn write_measurement(f: &mut fmt::Formatter<'_>, measurement: &Measurement) -> f
         let speed = per(*bytes, *events) * 1000.0 / timing.best_ns;
         write!(f, "| {} | {:.0} | {speed:.0} |", shown(timing), timing.best_ns)?;
         for baseline in *baselines {
-            write!(f, " {:.2} |", whole.ratio(timing.candidate, baseline))?;
+            write!(f, " {} |", times(whole.ratio(timing.candidate, baseline)))?;
         }
         writeln!(f)?;
     }
@@ -175,14 +177,23 @@ fn write_measurement(f: &mut fmt::Formatter<'_>, measurement: &Measurement) -> f
 
 fn write_verdicts(f: &mut fmt::Formatter<'_>, verdicts: &[Verdict]) -> fmt::Result {
     writeln!(f, "\n## Aims\n")?;
-    for Verdict { measurement, aim, ratio, is_reached, worst_family, worst_ratio } in verdicts {
+    for Verdict { measurement, aim, ratio, is_reached, worst } in verdicts {
         let Aim { subject, baseline, ratio_max } = aim;
         let verdict = if *is_reached { "PASS" } else { "MISS" };
-        writeln!(
+        let (ratio, ratio_max) = (times(*ratio), times(*ratio_max));
+        write!(
             f,
-            "- {verdict}: {measurement}: {subject} takes {ratio:.2} times {baseline} (aim: at most {ratio_max}; \
-             worst family: {worst_family}, {worst_ratio:.2})"
+            "- {verdict}: {measurement}: {subject} takes {ratio} times {baseline} (aim: at most {ratio_max}"
         )?;
+        if let Some(Worst { family, ratio }) = worst {
+            write!(f, "; worst family: {family}, {ratio:.2}")?;
+        }
+        writeln!(f, ")")?;
     }
     Ok(())
+}
+
+/// How many times as long: a fraction where decimals would say little.
+fn times(ratio: f64) -> String {
+    if ratio < 0.1 { format!("1/{:.0}", 1.0 / ratio) } else { format!("{ratio:.2}") }
 }

@@ -1,5 +1,6 @@
 //! Runs of an agent, as event texts.
 
+use super::application::{arguments, record};
 use super::random::Random;
 use super::writer::{Writer, array, quoted_ascii};
 use super::{Corpus, Family, Sample, prose};
@@ -17,25 +18,31 @@ const TOOLS: &[&str] = &["get_refund_status", "search_orders", "write_file", "se
 /// Makes the corpus.
 #[must_use]
 pub fn generate() -> Corpus {
-    let random = Random::new(SEED);
-    let mut generator = Generator { random, clock: FIRST_TIMESTAMP, timestamps: false, samples: Vec::new() };
+    let mut generator = Generator::new(true);
     for _ in 0..RUNS {
         generator.run();
     }
     Corpus { samples: generator.samples }
 }
 
-struct Generator {
-    random: Random,
+pub(super) struct Generator {
+    pub(super) random: Random,
     clock: u64,
     /// Whether the producer of this run writes timestamps.
-    timestamps: bool,
-    samples: Vec<Sample>,
+    pub(super) timestamps: bool,
+    /// Whether some events have members that AG-UI does not know.
+    vendor_fields: bool,
+    pub(super) samples: Vec<Sample>,
 }
 
 impl Generator {
+    pub(super) const fn new(vendor_fields: bool) -> Self {
+        let random = Random::new(SEED);
+        Self { random, clock: FIRST_TIMESTAMP, timestamps: false, vendor_fields, samples: Vec::new() }
+    }
+
     /// Adds an event, with what any event may carry.
-    fn emit(&mut self, family: Family, mut event: Writer) {
+    pub(super) fn emit(&mut self, family: Family, mut event: Writer) {
         self.clock += self.random.within(1..80);
         if self.timestamps {
             event = event.json("timestamp", &self.clock.to_string());
@@ -47,7 +54,7 @@ impl Generator {
             let metadata = Writer::object().text("traceId", &self.random.uuid()).json("attempt", "1");
             event = event.json("metadata", &metadata.end());
         }
-        if self.random.once_in(50) {
+        if self.random.once_in(50) && self.vendor_fields {
             event = event.json("vendorField", r#"{"latencyMs":12.50,"region":"eu-west-1"}"#);
         }
         self.samples.push(Sample { family, json: event.end() });
@@ -90,7 +97,7 @@ impl Generator {
         self.emit(Family::Run, finished);
     }
 
-    fn text_message(&mut self) {
+    pub(super) fn text_message(&mut self) {
         let id = self.random.uuid();
         let start = Writer::event("TEXT_MESSAGE_START").text("messageId", &id).text("role", "assistant");
         self.emit(Family::Text, start);
@@ -110,7 +117,7 @@ impl Generator {
         self.emit(Family::Text, Writer::event("TEXT_MESSAGE_END").text("messageId", &id));
     }
 
-    fn tool_call(&mut self) {
+    pub(super) fn tool_call(&mut self) {
         let (call, parent) = (self.random.uuid(), self.random.uuid());
         let start = Writer::event("TOOL_CALL_START")
             .text("toolCallId", &call)
@@ -133,7 +140,7 @@ impl Generator {
         self.emit(Family::Tool, result);
     }
 
-    fn reasoning(&mut self) {
+    pub(super) fn reasoning(&mut self) {
         let id = self.random.uuid();
         self.emit(Family::Reasoning, Writer::event("REASONING_START").text("messageId", &id));
         let start = Writer::event("REASONING_MESSAGE_START").text("messageId", &id).text("role", "reasoning");
@@ -195,7 +202,7 @@ impl Generator {
     }
 }
 
-fn ids(event: Writer, thread: &str, run: &str) -> Writer {
+pub(super) fn ids(event: Writer, thread: &str, run: &str) -> Writer {
     event.text("threadId", thread).text("runId", run)
 }
 
@@ -211,32 +218,6 @@ fn provider_event(random: &mut Random) -> String {
         .json("created", "1760000000")
         .text("model", "gpt-5")
         .json("choices", &array([choice.end()]))
-        .end()
-}
-
-/// An object of an application.
-fn record(random: &mut Random) -> String {
-    let words = random.within(3..9);
-    let (cents, score) = (random.within(100..100_000), random.within(0..1000));
-    Writer::object()
-        .text("id", &random.uuid())
-        .text("title", &prose::text(random, words))
-        .json("price", &format!("{}.{:02}", cents / 100, cents % 100))
-        .json("score", &format!("0.{score:03}"))
-        .json("quantity", &random.within(1..100).to_string())
-        .json("done", if random.once_in(2) { "true" } else { "false" })
-        .json("tags", &format!(r#"["{}","{}"]"#, prose::word(random), prose::word(random)))
-        .json("owner", &Writer::object().text("name", prose::word(random)).json("manager", "null").end())
-        .end()
-}
-
-/// The arguments of a tool call.
-fn arguments(random: &mut Random) -> String {
-    let words = random.within(4..20);
-    Writer::object()
-        .text("order_id", &format!("A-{}", random.within(1000..9999)))
-        .text("comment", &prose::text(random, words))
-        .json("limit", "10")
         .end()
 }
 

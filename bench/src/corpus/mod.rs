@@ -1,10 +1,13 @@
 //! The events that everything is measured on: made by a seeded generator, the same on every machine.
 
+mod application;
+mod conversation;
 mod generator;
 mod prose;
 mod random;
 mod writer;
 
+pub use conversation::conversation;
 pub use generator::generate;
 
 use serde::Serialize;
