@@ -27,7 +27,8 @@ Examples:
   curl -sN localhost:8000/agent -d @input.json | threadline enforce
   threadline translate old.jsonl | threadline enforce --format json
   threadline compact --form snapshot events.jsonl
-  threadline fold recording.sse";
+  threadline fold recording.sse
+  threadline check --format sarif recording.sse > findings.sarif";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -47,34 +48,92 @@ pub(crate) enum Command {
     Normalise(CommonArgs),
     /// Print what a client holds after the stream: messages, state, and what is pending, as JSON
     Fold(FoldArgs),
+    /// Say what is wrong with a stream, how much it matters, and what to do about it
+    Check(CheckArgs),
 }
 
 impl Command {
-    pub(crate) const fn common(&self) -> &CommonArgs {
+    pub(crate) const fn source(&self) -> &SourceArgs {
         match self {
+            Self::Check(args) => &args.source,
+            Self::Convert(args) => &args.common.source,
+            Self::Translate(args) | Self::Expand(args) | Self::Repair(args) | Self::Normalise(args) => {
+                &args.source
+            }
+            Self::Enforce(args) => &args.common.source,
+            Self::Compact(args) => &args.common.source,
+            Self::Fold(args) => &args.common.source,
+        }
+    }
+
+    pub(crate) const fn reporting(&self) -> Reporting {
+        let common = match self {
+            // Everything is in its output.
+            Self::Check(_) => return Reporting { format: ReportFormat::Text, keep_going: true },
             Self::Convert(args) => &args.common,
             Self::Translate(args) | Self::Expand(args) | Self::Repair(args) | Self::Normalise(args) => args,
             Self::Enforce(args) => &args.common,
             Self::Compact(args) => &args.common,
             Self::Fold(args) => &args.common,
-        }
+        };
+        common.reporting
     }
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CommonArgs {
+pub(crate) struct SourceArgs {
     /// The events: a file, or - for standard input
     #[arg(value_name = "IN", default_value = "-")]
     pub(crate) input: PathBuf,
     /// The format of the input; found out if not given
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<InputFormat>,
+}
+
+impl SourceArgs {
+    /// What the input is called.
+    pub(crate) fn name(&self) -> String {
+        let name = self.input.display().to_string();
+        if name == "-" { "stdin".to_owned() } else { name }
+    }
+}
+
+/// How a command says what it found.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Reporting {
     /// Go on after input that cannot be read
     #[arg(long)]
     pub(crate) keep_going: bool,
     /// How findings are written to standard error
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ReportFormat,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CommonArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) reporting: Reporting,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// How the report is written to standard output
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: CheckFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// For people
+    Text,
+    /// A JSON object
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
 }
 
 #[derive(Debug, clap::Args)]

@@ -23,7 +23,7 @@ pub(crate) fn run(options: &CompactArgs, report: &mut Report<'_>) -> Result<(), 
     };
     let compactor = Compactor::new(options.form(), base.as_ref());
     events::run(
-        &options.common,
+        &options.common.source,
         report,
         Compact { translator: Translator::new(), compactor, sink: JsonSink::new(Layout::Lines) },
     )

@@ -13,9 +13,9 @@ pub(crate) fn run(options: &ConvertArgs, report: &mut Report<'_>) -> Result<(), 
         OutputFormat::Jsonl => Layout::Lines,
         OutputFormat::Json => Layout::Array,
         OutputFormat::Sse => Layout::Sse,
-        OutputFormat::Proto => return events::run(&options.common, report, ToProto(FrameSink::new())),
+        OutputFormat::Proto => return events::run(&options.common.source, report, ToProto(FrameSink::new())),
     };
-    events::run(&options.common, report, ToJson(JsonSink::new(layout)))
+    events::run(&options.common.source, report, ToJson(JsonSink::new(layout)))
 }
 
 struct ToJson(JsonSink);

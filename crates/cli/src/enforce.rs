@@ -10,7 +10,7 @@ use threadline_protocol::stages::enforce::{Verdict, enforce};
 
 pub(crate) fn run(options: &EnforceArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let enforce = Enforce { words: options.unknown_words(), sink: JsonSink::new(Layout::Lines) };
-    events::run(&options.common, report, enforce)
+    events::run(&options.common.source, report, enforce)
 }
 
 struct Enforce {

@@ -1,6 +1,6 @@
 //! Events from wherever they are.
 
-use crate::args::{CommonArgs, InputFormat};
+use crate::args::{InputFormat, SourceArgs};
 use crate::progress::Progress;
 use crate::report::{Entry, Failure, Report, Severity};
 use std::borrow::Cow;
@@ -19,6 +19,11 @@ pub(crate) trait Command {
     /// Takes the next event. That the text is one is for the command to see.
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure>;
 
+    /// Takes a part of the input that holds no event, or not all of one.
+    fn no_event(&mut self, place: Place, entry: &Entry<'_>, report: &mut Report<'_>) -> Result<(), Failure> {
+        report.say(place, entry)
+    }
+
     /// Everything that has arrived was taken, and what follows may take its time: whoever waits should see the results.
     fn idle(&mut self) -> Result<(), Failure>;
 
@@ -28,7 +33,7 @@ pub(crate) trait Command {
 
 /// Hands every event of the input to the command, in order.
 pub(crate) fn run(
-    options: &CommonArgs,
+    options: &SourceArgs,
     report: &mut Report<'_>,
     mut command: impl Command,
 ) -> Result<(), Failure> {
@@ -38,10 +43,9 @@ pub(crate) fn run(
     result.and(finished)
 }
 
-/// What is no UTF-8 or no protobuf is reported here.
 fn feed(
     input: &mut impl Read,
-    options: &CommonArgs,
+    options: &SourceArgs,
     report: &mut Report<'_>,
     command: &mut impl Command,
 ) -> Result<(), Failure> {
@@ -83,12 +87,13 @@ fn feed(
         while let Some(payload) = decoder.next_event() {
             match payload {
                 Ok(payload) => {
-                    if let Some(json) = json_of(payload, format, report)? {
+                    if let Some(json) = json_of(payload, format, command, report)? {
                         command.event(&json, payload.place, report)?;
                     }
                 }
                 Err(error) => {
-                    report.say(error.place(), &Entry::unreadable("undecodable", &reason(&error)))?
+                    let entry = Entry::unreadable("undecodable", &reason(&error));
+                    command.no_event(error.place(), &entry, report)?;
                 }
             }
         }
@@ -165,7 +170,7 @@ pub(crate) fn parse_translated<'a>(
     }
 }
 
-fn open(options: &CommonArgs) -> Result<Box<dyn Read>, Failure> {
+fn open(options: &SourceArgs) -> Result<Box<dyn Read>, Failure> {
     if options.input.as_os_str() == "-" {
         let stdin = io::stdin();
         if stdin.is_terminal() {
@@ -181,29 +186,36 @@ fn open(options: &CommonArgs) -> Result<Box<dyn Read>, Failure> {
 fn json_of<'a>(
     payload: Payload<'a>,
     format: Option<Format>,
+    command: &mut impl Command,
     report: &mut Report<'_>,
 ) -> Result<Option<Cow<'a, str>>, Failure> {
     let Payload { bytes, place } = payload;
     if format == Some(Format::Proto) {
-        return json_of_proto(bytes, place, report).map(|json| json.map(Cow::Owned));
+        return json_of_proto(bytes, place, command, report).map(|json| json.map(Cow::Owned));
     }
     match std::str::from_utf8(bytes) {
         Ok(json) => Ok(Some(Cow::Borrowed(json))),
         Err(error) => {
             let message = format!("not UTF-8. byte={}", error.valid_up_to());
-            report.say(place, &Entry::unreadable("not_utf8", &message))?;
+            command.no_event(place, &Entry::unreadable("not_utf8", &message), report)?;
             Ok(None)
         }
     }
 }
 
-fn json_of_proto(bytes: &[u8], place: Place, report: &mut Report<'_>) -> Result<Option<String>, Failure> {
+fn json_of_proto(
+    bytes: &[u8],
+    place: Place,
+    command: &mut impl Command,
+    report: &mut Report<'_>,
+) -> Result<Option<String>, Failure> {
     match proto::decode(bytes) {
         Ok(Decoded::Event { event, dropped }) => {
-            let event_type = event.event().type_name();
+            let event_type = event.event().type_name().to_string();
             for path in &dropped {
                 let message = format!("content part of an unknown kind, left out. path={path}");
-                report.say(place, &Entry::finding("lost", &event_type.to_str(), path, &message))?;
+                let entry = Entry::finding("lost", &event_type, path, &message);
+                command.no_event(place, &entry, report)?;
             }
             Ok(Some(event.json().to_owned()))
         }
@@ -216,16 +228,17 @@ fn json_of_proto(bytes: &[u8], place: Place, report: &mut Report<'_>) -> Result<
                 path: "",
                 message,
             };
-            report.say(place, &entry)?;
+            command.no_event(place, &entry, report)?;
             Ok(None)
         }
         Err(proto::DecodeError::Field(error)) => {
             let (severity, path, message) = (Severity::Finding, error.pointer(), error.to_string());
-            report.say(place, &Entry { severity, code: "malformed", event_type: None, path, message })?;
+            let entry = Entry { severity, code: "malformed", event_type: None, path, message };
+            command.no_event(place, &entry, report)?;
             Ok(None)
         }
         Err(error) => {
-            report.say(place, &Entry::unreadable("not_protobuf", &error))?;
+            command.no_event(place, &Entry::unreadable("not_protobuf", &error), report)?;
             Ok(None)
         }
     }

@@ -9,7 +9,7 @@ use threadline_protocol::stages::expand::Expander;
 
 pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let expand = Expand { expander: Expander::new(), sink: JsonSink::new(Layout::Lines) };
-    events::run(options, report, expand)
+    events::run(&options.source, report, expand)
 }
 
 struct Expand {

@@ -26,7 +26,7 @@ pub(crate) fn run(options: &FoldArgs, report: &mut Report<'_>) -> Result<(), Fai
         consumer = consumer.with_peer_version(peer);
     }
     let fold = Fold { consumer, types: Vec::new(), stop: None, lenient: options.lenient };
-    events::run(&options.common, report, fold)
+    events::run(&options.common.source, report, fold)
 }
 
 struct Fold {

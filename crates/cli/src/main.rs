@@ -1,6 +1,7 @@
 //! The `threadline` binary.
 
 mod args;
+mod check;
 mod compact;
 mod convert;
 mod enforce;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
         let shown = write!(io::stdout().lock(), "{}", Args::command().render_long_help());
         return if shown.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(3) };
     };
-    let mut report = Report::new(command.common(), io::stderr().lock());
+    let mut report = Report::new(command.source().name(), command.reporting(), io::stderr().lock());
     let result = match &command {
         Command::Convert(options) => convert::run(options, &mut report),
         Command::Translate(options) => translate::run(options, &mut report),
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Repair(options) => repair::run(options, &mut report),
         Command::Normalise(options) => normalise::run(options, &mut report),
         Command::Fold(options) => fold::run(options, &mut report),
+        Command::Check(options) => check::run(options, &mut report),
     };
     report.finish(result)
 }

@@ -9,7 +9,7 @@ use threadline_protocol::stages::normalise::Normaliser;
 
 pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let normalise = Normalise { normaliser: Normaliser::new(), sink: JsonSink::new(Layout::Lines) };
-    events::run(options, report, normalise)
+    events::run(&options.source, report, normalise)
 }
 
 struct Normalise {

@@ -1,6 +1,6 @@
 //! How far a command has come, for a person who waits.
 
-use crate::args::CommonArgs;
+use crate::args::SourceArgs;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Only where someone sees it and nothing else is in its way: standard error is a terminal, standard output is not,
     /// and the input is a large file.
-    pub(crate) fn of(options: &CommonArgs) -> Option<Self> {
+    pub(crate) fn of(options: &SourceArgs) -> Option<Self> {
         if !io::stderr().is_terminal() || io::stdout().is_terminal() || options.input.as_os_str() == "-" {
             return None;
         }

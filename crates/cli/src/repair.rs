@@ -13,7 +13,7 @@ pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), F
     let translator = Translator::new();
     let repair =
         Repair { translator, repairer: Repairer::new(), sink: JsonSink::new(Layout::Lines), last: None };
-    events::run(options, report, repair)
+    events::run(&options.source, report, repair)
 }
 
 struct Repair {

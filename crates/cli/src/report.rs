@@ -1,6 +1,6 @@
 //! What a command has to say, and how it ends.
 
-use crate::args::{CommonArgs, ReportFormat};
+use crate::args::{ReportFormat, Reporting};
 use serde::Serialize;
 use std::io::{self, BufWriter, StderrLock, Write};
 use std::path::Path;
@@ -93,8 +93,7 @@ struct Placed<'a> {
 pub(crate) struct Report<'a> {
     out: BufWriter<StderrLock<'a>>,
     input: String,
-    format: ReportFormat,
-    keep_going: bool,
+    reporting: Reporting,
     findings: u64,
     unreadable: u64,
     /// Whether a line about progress is on the screen.
@@ -102,29 +101,23 @@ pub(crate) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(options: &CommonArgs, out: StderrLock<'a>) -> Self {
-        let input = options.input.display().to_string();
-        let input = if input == "-" { "stdin".to_owned() } else { input };
-        let out = BufWriter::new(out);
-        Self {
-            out,
-            input,
-            format: options.format,
-            keep_going: options.keep_going,
-            findings: 0,
-            unreadable: 0,
-            progress: false,
+    pub(crate) fn new(input: String, reporting: Reporting, out: StderrLock<'a>) -> Self {
+        Self { out: BufWriter::new(out), input, reporting, findings: 0, unreadable: 0, progress: false }
+    }
+
+    /// Counts something that is said elsewhere.
+    pub(crate) const fn count(&mut self, severity: Severity) {
+        match severity {
+            Severity::Note => {}
+            Severity::Finding => self.findings += 1,
+            Severity::Unreadable => self.unreadable += 1,
         }
     }
 
     /// Says something about an event. Input that cannot be read ends the work, unless it was asked to go on.
     pub(crate) fn say(&mut self, place: Place, entry: &Entry<'_>) -> Result<(), Failure> {
-        match entry.severity {
-            Severity::Note => {}
-            Severity::Finding => self.findings += 1,
-            Severity::Unreadable => self.unreadable += 1,
-        }
-        let line = match self.format {
+        self.count(entry.severity);
+        let line = match self.reporting.format {
             ReportFormat::Text => {
                 let event_type = entry.event_type.map(|name| format!("{name}: ")).unwrap_or_default();
                 printable(&format!("{}: {place}: {event_type}{}", self.input, entry.message))
@@ -136,7 +129,7 @@ impl<'a> Report<'a> {
         };
         self.erase_progress();
         let _ = writeln!(self.out, "{line}");
-        let ends = entry.severity == Severity::Unreadable && !self.keep_going;
+        let ends = entry.severity == Severity::Unreadable && !self.reporting.keep_going;
         if ends { Err(Failure::Unreadable) } else { Ok(()) }
     }
 
@@ -178,7 +171,7 @@ impl<'a> Report<'a> {
 }
 
 /// What an event says must neither forge a line of ours nor command the terminal.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_control() {

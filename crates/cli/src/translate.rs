@@ -9,7 +9,7 @@ use threadline_protocol::stages::translate::{Change, ChangeKind, Translator};
 
 pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let translate = Translate { translator: Translator::new(), sink: JsonSink::new(Layout::Lines) };
-    events::run(options, report, translate)
+    events::run(&options.source, report, translate)
 }
 
 struct Translate {

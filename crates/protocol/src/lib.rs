@@ -40,6 +40,7 @@
 //! streams. Nothing here does I/O, looks at a clock or draws a random number.
 
 pub mod capabilities;
+pub mod check;
 pub mod codec;
 pub mod content;
 pub mod event;

@@ -68,3 +68,15 @@ pub const PROTO_EXPANSION_MAX: usize = 8;
 
 /// How many places are named of what the binary form cannot carry.
 pub const PROTO_NOTES_MAX: usize = 1_000;
+
+/// How many different findings of each severity a check keeps. More are counted.
+pub const CHECK_FINDINGS_MAX: usize = 1_000;
+
+/// Of how many events a finding keeps the positions.
+pub const CHECK_POSITIONS_MAX: usize = 5;
+
+/// How often a check reads an event anew to see what else is wrong with it.
+pub const CHECK_READINGS_MAX: usize = 64;
+
+/// How many bytes a check reads of one event in all those readings, if there are more than eight.
+pub const CHECK_READING_BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -1,5 +1,6 @@
 //! The `threadline` binary as a person uses it.
 
+mod check;
 mod compact;
 mod convert;
 mod enforce;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 fn alone_it_says_what_it_can_do() {
     let ran = threadline(&[], "");
     assert_eq!(ran.code, 0);
-    for command in ["convert", "translate", "enforce"] {
+    for command in ["convert", "translate", "enforce", "check"] {
         assert!(ran.text().contains(command), "{}", ran.text());
     }
 }

@@ -244,7 +244,7 @@ fn translate_shapes(received: Received<'_>) -> Result<Translated<'_>, ReadError>
 }
 
 /// Whether 0.x wrote `null` there where 1.0 leaves the field out.
-fn is_legacy_null(event: &Event<'_>, pointer: &str) -> bool {
+pub(crate) fn is_legacy_null(event: &Event<'_>, pointer: &str) -> bool {
     let path: Vec<&str> = pointer.split('/').skip(1).collect();
     match (event, path.as_slice()) {
         (_, ["rawEvent"])

@@ -1,5 +1,6 @@
 //! The laws of the protocol crate, over generated events.
 
+mod check;
 mod events;
 mod oracle;
 mod patch;

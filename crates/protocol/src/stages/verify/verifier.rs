@@ -86,6 +86,12 @@ impl Verifier {
         findings.into_violations()
     }
 
+    /// Takes an event in whatever it violates. For those who have reported that, and go on as if it had been right.
+    /// Steps must be right: they are counted.
+    pub(crate) fn assume(&mut self, event: &Event<'_>) {
+        self.state.apply(event);
+    }
+
     /// Judges the end of the stream. A stream without any run has nothing that could be cut off.
     #[must_use]
     pub fn finish(&self) -> Option<Violation> {

@@ -1,0 +1,56 @@
+//! Colours, where a person looks.
+
+use std::io::{self, IsTerminal};
+use threadline_protocol::check::{Severity, Verdict};
+
+/// Colours text, or does not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Paint {
+    is_on: bool,
+}
+
+impl Paint {
+    /// Colours on a terminal, unless they are not wanted: <https://no-color.org>.
+    pub(super) fn of_stdout() -> Self {
+        let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self { is_on: io::stdout().is_terminal() && !is_unwanted }
+    }
+
+    pub(super) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(super) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub(super) fn wrong(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    pub(super) fn right(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    pub(super) fn severity(self, severity: Severity, text: &str) -> String {
+        let style = match severity {
+            Severity::Error => "1;31",
+            Severity::Warning => "33",
+            Severity::Note => "36",
+        };
+        self.paint(style, text)
+    }
+
+    pub(super) fn verdict(self, verdict: Verdict, text: &str) -> String {
+        let style = match verdict {
+            Verdict::Conformant => "1;32",
+            Verdict::Warnings => "1;33",
+            _ => "1;31",
+        };
+        self.paint(style, text)
+    }
+
+    fn paint(self, style: &str, text: &str) -> String {
+        if self.is_on { format!("\u{1b}[{style}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
