@@ -1,11 +1,11 @@
 //! What Threadline does, from a file to a result.
 
 use serde_json::{Value, json};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use threadline_protocol::codec::LineDecoder;
-use threadline_protocol::stages::compact::compact;
+use threadline_protocol::stages::compact::{Compactor, Form};
 use threadline_protocol::stages::consumer::Consumer;
 use threadline_protocol::stages::fold::Fold;
 use threadline_protocol::stages::verify::{Options, Verifier};
@@ -14,12 +14,11 @@ use threadline_protocol::{Event, Limits, Received};
 /// How much is read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Reads, decodes, translates, enforces, expands, verifies and folds.
-pub(super) fn consume(file: &Path) -> io::Result<Consumer> {
+/// Reads a file piece by piece and hands out its events.
+fn each_event(file: &Path, mut each: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
     let mut file = File::open(file)?;
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut decoder = LineDecoder::new(Limits::default());
-    let mut consumer = Consumer::new(Fold::new());
     loop {
         let len = file.read(&mut chunk)?;
         if len == 0 {
@@ -28,14 +27,20 @@ pub(super) fn consume(file: &Path) -> io::Result<Consumer> {
             decoder.push(&chunk[..len]);
         }
         while let Some(payload) = decoder.next_event() {
-            let json =
-                std::str::from_utf8(payload.map_err(io::Error::other)?.bytes).map_err(io::Error::other)?;
-            consumer.push(json, |_| {}).map_err(io::Error::other)?;
+            let bytes = payload.map_err(io::Error::other)?.bytes;
+            each(std::str::from_utf8(bytes).map_err(io::Error::other)?)?;
         }
         if len == 0 {
-            return Ok(consumer);
+            return Ok(());
         }
     }
+}
+
+/// Reads, decodes, translates, enforces, expands, verifies and folds.
+pub(super) fn consume(file: &Path) -> io::Result<Consumer> {
+    let mut consumer = Consumer::new(Fold::new());
+    each_event(file, |json| consumer.push(json, |_| {}).map_err(io::Error::other))?;
+    Ok(consumer)
 }
 
 /// What a client holds, in the form that the reference gives it.
@@ -67,12 +72,20 @@ pub(super) fn fold(events: &[Event<'_>]) -> Fold {
 }
 
 /// Reads, decodes, compacts and writes.
-pub(super) fn compact_file(file: &Path) -> io::Result<Vec<u8>> {
-    let text = fs::read_to_string(file)?;
-    let mut out = Vec::new();
-    for event in compact(&parse(&text)?, None).map_err(io::Error::other)? {
-        out.extend_from_slice(event.to_json().as_bytes());
-        out.push(b'\n');
-    }
+pub(super) fn compact_file(file: &Path) -> io::Result<String> {
+    let mut out = String::new();
+    let mut write = |events: Vec<Event<'_>>| {
+        for event in events {
+            event.write_json(&mut out);
+            out.push('\n');
+        }
+    };
+    let mut compactor = Compactor::new(Form::Stream, None);
+    each_event(file, |json| {
+        let received = Received::read(json).map_err(io::Error::other)?;
+        write(compactor.push_borrowed(received.event()).map_err(io::Error::other)?);
+        Ok(())
+    })?;
+    write(compactor.finish());
     Ok(out)
 }

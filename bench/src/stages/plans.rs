@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::fs;
 use std::io;
 use threadline_protocol::Event;
-use threadline_protocol::stages::compact::compact;
+use threadline_protocol::stages::compact::{Form, compact};
 
 const CONSUMER: &str = "Consumer";
 const CLIENT_VERIFY: &str = "verifyEvents";
@@ -187,7 +187,7 @@ fn compacting<'a>(
     events: &'a [Event<'_>],
     peer: Peer<'a>,
 ) -> io::Result<Plan<'a>> {
-    let compacted = compact(events, None).map_err(io::Error::other)?;
+    let compacted = compact(events, Form::Stream, None).map_err(io::Error::other)?;
     if !same(&ours::held(&ours::fold(&compacted))?, &ours::held(&ours::fold(events))?) {
         return Err(io::Error::other("compaction changed what a client holds"));
     }
@@ -202,7 +202,7 @@ fn compacting<'a>(
     note += peer.note();
     let theirs = [(CLIENT_COMPACT, request("compact")), (CLIENT_COMPACT_FILE, request("compactFile"))];
     let mut candidates = peer.candidates(&theirs);
-    candidates.push(Candidate::all(COMPACT, || compact(events, None)).ours());
+    candidates.push(Candidate::all(COMPACT, || compact(events, Form::Stream, None)).ours());
     let from_file = || ours::compact_file(file).expect("the conversation is legal");
     candidates.push(Candidate::all(COMPACT_FILE, from_file).ours());
     Ok(Plan {

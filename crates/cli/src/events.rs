@@ -158,16 +158,20 @@ pub(crate) fn parse_translated<'a>(
         Some(Parsed::Event(received)) => received,
         other => return Ok(other),
     };
-    let event_type = received.event().type_name().to_string();
     match translator.translate(received) {
         Ok(translated) => {
             for loss in translated.changes.iter().filter(|change| change.is_loss()) {
-                report.say(place, &Entry::finding("lost", &event_type, &loss.pointer, loss))?;
+                report.say(place, &Entry::finding("lost", &type_of(json), &loss.pointer, loss))?;
             }
             Ok(Some(Parsed::Event(translated.event)))
         }
-        Err(error) => Ok(Some(Parsed::Malformed { event_type, error })),
+        Err(error) => Ok(Some(Parsed::Malformed { event_type: type_of(json), error })),
     }
+}
+
+/// The type of an event that was read.
+fn type_of(json: &str) -> String {
+    Envelope::read(json).map(|envelope| envelope.type_name().to_string()).unwrap_or_default()
 }
 
 fn open(options: &SourceArgs) -> Result<Box<dyn Read>, Failure> {

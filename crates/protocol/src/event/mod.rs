@@ -199,17 +199,13 @@ macro_rules! events {
             }
 
             fn read_typed(
-                name: Text<'a>,
+                event_type: EventType,
                 reader: &mut Reader<'a>,
                 context: &mut Context,
                 settled: bool,
             ) -> Result<Self, ReadError> {
-                match name.as_str() {
-                    $( Some($type) => $name::read_as(reader, context, settled).map(Self::$name), )*
-                    _ => {
-                        let json = Json::read(reader, context)?;
-                        Ok(Self::Unknown(UnknownEvent { event_type: name, json }))
-                    }
+                match event_type {
+                    $( EventType::$name => $name::read_as(reader, context, settled).map(Self::$name), )*
                 }
             }
 
@@ -288,6 +284,11 @@ impl Event<'_> {
         out
     }
 
+    /// Appends what [`to_json`](Self::to_json) gives to a text.
+    pub fn write_json(&self, out: &mut String) {
+        self.write(out);
+    }
+
     /// Removes what 1.0 does not describe, and says what that was. `None` if nothing of the event is left.
     pub(crate) fn stripped(mut self, words: UnknownWords) -> Option<(Self, Vec<String>)> {
         let mut removals = Removals::new(words);
@@ -306,6 +307,10 @@ pub struct UnknownEvent<'a> {
 }
 
 impl<'a> UnknownEvent<'a> {
+    fn read(event_type: Text<'a>, reader: &mut Reader<'a>, context: &mut Context) -> Result<Self, ReadError> {
+        Json::read(reader, context).map(|json| Self { event_type, json })
+    }
+
     /// The type as it is written.
     #[must_use]
     pub const fn event_type(&self) -> &Text<'a> {

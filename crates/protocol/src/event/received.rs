@@ -1,6 +1,6 @@
 //! Events as they arrive: exact bytes and typed view side by side.
 
-use super::{Event, EventType};
+use super::{Event, EventType, UnknownEvent};
 use crate::json::{Kind, Reader, Text, Which};
 use crate::schema::{Context, Departure, ReadError};
 use std::borrow::Cow;
@@ -35,35 +35,50 @@ impl<'a> Received<'a> {
         let mut reader = Reader::new(json);
         let mut context = Context::default();
         let start = reader;
-        expect_object(&mut reader)?;
-        let first = reader.peek_member("type", Which::First)?;
-        let is_known =
-            |name: &Text<'_>| name.as_str().is_some_and(|name| EventType::from_name(name).is_some());
-        let mut result = match first.filter(is_known) {
-            Some(name) => Event::read_typed(name, &mut reader, &mut context, false),
-            None => Err(ReadError::retagged(0)),
+        // Nearly always this is all. An event is large, so that it is passed on at once rather than by way of a result.
+        let mut error = match first_type(json, &mut reader)? {
+            Some(event_type) => match Event::read_typed(event_type, &mut reader, &mut context, false) {
+                Ok(event) => {
+                    reader.end()?;
+                    return Ok(Self {
+                        json: Cow::Borrowed(json),
+                        event,
+                        departures: context.into_departures(),
+                    });
+                }
+                Err(error) => error,
+            },
+            None => ReadError::retagged(0),
         };
-        // Of several types the last one counts. Nearly always there is one, and looking no further than the first saves
-        // passing the event twice.
-        if result.as_ref().is_err_and(ReadError::is_retagged) {
+        // Of several types the last one counts. Looking no further than the first saves passing the event twice.
+        if error.is_retagged() {
             reader = start;
             context = Context::default();
             let last = reader.peek_member("type", Which::Last)?.filter(|name| !name.is_empty());
             let name = last.ok_or_else(|| no_type(start.offset()))?;
-            result = Event::read_typed(name, &mut reader, &mut context, true);
-        }
-        let event = match result {
-            // What is cut off or followed by rubbish is no event, whatever its fields hold.
-            Err(error) if !error.is_unreadable() => {
-                let mut whole = start;
-                whole.value()?;
-                whole.end()?;
-                return Err(error);
+            let read = match name.as_str().and_then(EventType::from_name) {
+                Some(event_type) => Event::read_typed(event_type, &mut reader, &mut context, true),
+                None => UnknownEvent::read(name, &mut reader, &mut context).map(Event::Unknown),
+            };
+            match read {
+                Ok(event) => {
+                    reader.end()?;
+                    return Ok(Self {
+                        json: Cow::Borrowed(json),
+                        event,
+                        departures: context.into_departures(),
+                    });
+                }
+                Err(other) => error = other,
             }
-            other => other?,
-        };
-        reader.end()?;
-        Ok(Self { json: Cow::Borrowed(json), event, departures: context.into_departures() })
+        }
+        // What is cut off or followed by rubbish is no event, whatever its fields hold.
+        if !error.is_unreadable() {
+            let mut whole = start;
+            whole.value()?;
+            whole.end()?;
+        }
+        Err(error)
     }
 
     /// Reads an event from bytes.
@@ -184,6 +199,18 @@ impl<'a> Envelope<'a> {
     pub fn event_type(&self) -> Option<EventType> {
         self.type_name.as_str().and_then(EventType::from_name)
     }
+}
+
+/// The first type that an object names, if 1.0 has it.
+fn first_type(json: &str, reader: &mut Reader<'_>) -> Result<Option<EventType>, ReadError> {
+    // Where nearly every producer writes it.
+    let name = json.strip_prefix(r#"{"type":""#).and_then(|rest| rest.split_once('"'));
+    if let Some(event_type) = name.and_then(|(name, _)| EventType::from_name(name)) {
+        return Ok(Some(event_type));
+    }
+    expect_object(reader)?;
+    let name = reader.peek_member("type", Which::First)?;
+    Ok(name.and_then(|name| EventType::from_name(name.as_str()?)))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, ReadError> {

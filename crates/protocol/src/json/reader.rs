@@ -111,6 +111,12 @@ impl<'a> Reader<'a> {
 
     /// Passes the next key of the object and its colon, or the end of the object.
     pub(crate) fn next_key(&mut self, first: &mut bool) -> Read<Option<Text<'a>>> {
+        // As it is between the members of nearly every object.
+        if !*first && self.pass(",\"") {
+            let key = self.string_body()?;
+            self.colon()?;
+            return Ok(Some(key));
+        }
         self.skip_whitespace();
         match self.byte() {
             Some(b'}') => {
@@ -179,6 +185,11 @@ impl<'a> Reader<'a> {
             return Err(self.syntax("expected a string"));
         }
         self.pos += 1;
+        self.string_body()
+    }
+
+    /// Passes a string whose opening quote is passed.
+    fn string_body(&mut self) -> Read<Text<'a>> {
         let start = self.pos;
         self.pos = plain_end(self.bytes(), start);
         if self.byte() == Some(b'"') {

@@ -22,6 +22,9 @@ pub(crate) fn write_string(out: &mut String, text: &Text<'_>) {
 
 /// How many bytes [`write_string`] appends.
 pub(crate) fn string_bytes(text: &Text<'_>) -> usize {
+    if let Some(text) = text.as_str() {
+        return "\"\"".len() + escaped_bytes(text.as_bytes());
+    }
     let mut bytes = "\"\"".len();
     pieces(text.wtf8(), |piece| {
         bytes += match piece {

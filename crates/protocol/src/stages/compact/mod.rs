@@ -142,6 +142,23 @@ enum Work<'a> {
     Snapshot(Box<SnapshotForm<'a>>),
 }
 
+impl<'a> Work<'a> {
+    /// Takes in the next event, which is no chunk.
+    fn push<'e>(&mut self, event: &Event<'e>, keep: impl Fn(&Event<'e>) -> Event<'a>) {
+        match self {
+            Self::Stream(form) => form.push(event, keep),
+            Self::Snapshot(form) => form.push(event, keep),
+        }
+    }
+
+    fn settled(&mut self) -> Vec<Event<'a>> {
+        match self {
+            Self::Stream(form) => form.settled(),
+            Self::Snapshot(form) => form.settled(),
+        }
+    }
+}
+
 /// The stream so far, as far as it is not settled. An event that went into another one leaves a gap.
 type Output<'a> = Vec<Option<Event<'a>>>;
 
@@ -178,17 +195,12 @@ impl<'a> Compactor<'a> {
         event: &Event<'e>,
         keep: impl Fn(&Event<'e>) -> Event<'a>,
     ) -> Result<Vec<Event<'a>>, ExpandError> {
-        let expanded = self.expander.expand(event)?;
-        match &mut self.work {
-            Work::Stream(form) => {
-                expanded.iter().for_each(|event| form.push(event, &keep));
-                Ok(form.settled())
-            }
-            Work::Snapshot(form) => {
-                expanded.iter().for_each(|event| form.push(event, &keep));
-                Ok(form.settled())
-            }
+        if self.expander.passes(event) {
+            self.work.push(event, &keep);
+        } else {
+            self.expander.expand(event)?.iter().for_each(|event| self.work.push(event, &keep));
         }
+        Ok(self.work.settled())
     }
 }
 

@@ -67,6 +67,12 @@ impl Expander {
         Ok(Expanded { output, overruled: None })
     }
 
+    /// Whether the next event is no chunk and ends nothing, so that it passes as it is. This is cheaper to ask than to
+    /// expand it, and nearly all events do.
+    pub(in crate::stages) fn passes(&self, event: &Event<'_>) -> bool {
+        Chunk::of(event).is_none() && !self.lanes.may_be_closed_by(event)
+    }
+
     /// What chunks have opened, in that order.
     pub(in crate::stages) fn open_chunks(&self) -> impl Iterator<Item = &Stream> {
         self.lanes.iter()
