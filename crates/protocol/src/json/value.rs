@@ -158,6 +158,9 @@ impl<'a> From<JsonObject<'a>> for JsonNonNull<'a> {
 }
 
 impl<'a> JsonObject<'a> {
+    /// One without members.
+    pub const EMPTY: JsonObject<'static> = JsonObject(Json::EMPTY_OBJECT);
+
     /// The object as a value.
     #[must_use]
     pub const fn as_json(&self) -> &Json<'a> {

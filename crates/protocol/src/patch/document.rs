@@ -71,20 +71,23 @@ impl Document {
         Ok(())
     }
 
-    /// As [`apply`](Self::apply), for a document that is an object and has to stay one. False if nothing was changed.
-    pub(crate) fn apply_to_object(&mut self, patch: &[Operation<'_>], limits: &PatchLimits) -> bool {
+    /// As [`apply`](Self::apply), for a document that is an object and has to stay one. False, and nothing changed, if it
+    /// would not.
+    pub(crate) fn apply_to_object(
+        &mut self,
+        patch: &[Operation<'_>],
+        limits: &PatchLimits,
+    ) -> Result<bool, PatchError> {
         // Only an operation on the whole can make something else of it.
         let before = patch.iter().any(is_on_whole).then(|| self.clone());
-        if self.apply(patch, limits).is_err() {
-            return false;
-        }
-        match before {
+        self.apply(patch, limits)?;
+        Ok(match before {
             Some(before) if !matches!(self.tree, Tree::Object(_)) => {
                 *self = before;
                 false
             }
             _ => true,
-        }
+        })
     }
 
     /// A patch that makes `to` of this document, as small as a single look at both allows: members are compared by

@@ -73,7 +73,7 @@ impl Activities {
         // A change that cannot be made changes nothing, here as in a fold.
         let parsed = activity.content.take().or_else(|| Document::parse(snapshot.content.as_json()).ok());
         let Some(content) = parsed.map(|content| activity.content.insert(content)) else { return true };
-        if content.apply_to_object(&delta.patch, &PatchLimits::default()) {
+        if content.apply_to_object(&delta.patch, &PatchLimits::default()) == Ok(true) {
             snapshot.activity_type = delta.activity_type.clone().into_owned();
             activity.changed = true;
         }

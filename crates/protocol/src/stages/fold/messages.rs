@@ -1,5 +1,8 @@
 //! The messages of a fold: in order, found by id, cheap to append to.
 
+use super::Warning;
+use super::entry::Entry;
+use crate::event::ActivityDelta;
 use crate::json::Text;
 use crate::message::{Message, ToolCall};
 use std::collections::HashMap;
@@ -21,21 +24,15 @@ pub(super) struct Messages {
     by_call: HashMap<Text<'static>, (Slot, usize)>,
 }
 
-#[derive(Clone, Debug)]
-struct Entry {
-    message: Message<'static>,
-    changed_at: u64,
-}
-
 impl Messages {
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Message<'static>> {
-        self.order.iter().map(|slot| &self.slots[*slot].message)
+        self.order.iter().map(|slot| self.slots[*slot].message())
     }
 
     /// The messages that changed after `revision`.
     pub(super) fn changed_since(&self, revision: u64) -> impl Iterator<Item = &Message<'static>> {
         let entries = self.order.iter().map(|slot| &self.slots[*slot]);
-        entries.filter(move |entry| entry.changed_at > revision).map(|entry| &entry.message)
+        entries.filter(move |entry| entry.changed_at > revision).map(Entry::message)
     }
 
     pub(super) fn contains(&self, id: &Text<'_>) -> bool {
@@ -44,29 +41,47 @@ impl Messages {
 
     /// The first message with this id.
     pub(super) fn get(&self, id: &Text<'_>) -> Option<&Message<'static>> {
-        self.by_id.get(id.wtf8()).map(|slot| &self.slots[*slot].message)
+        self.by_id.get(id.wtf8()).map(|slot| self.slots[*slot].message())
     }
 
     /// The first message with this id, to be changed. Neither its id nor its calls may be.
     pub(super) fn get_mut(&mut self, id: &Text<'_>, revision: u64) -> Option<&mut Message<'static>> {
-        let entry = &mut self.slots[*self.by_id.get(id.wtf8())?];
-        entry.changed_at = revision;
-        Some(&mut entry.message)
+        Some(self.slots[*self.by_id.get(id.wtf8())?].message_mut(revision))
+    }
+
+    /// The first message with this id, to be said more of, unless it is an activity.
+    pub(super) fn said_mut(
+        &mut self,
+        id: &Text<'_>,
+        revision: u64,
+    ) -> Result<&mut Message<'static>, Warning> {
+        let Some(slot) = self.by_id.get(id.wtf8()) else { return Err(Warning::NoMessage(id.to_string())) };
+        let entry = &mut self.slots[*slot];
+        if entry.is_activity() {
+            return Err(Warning::IsActivity(id.to_string()));
+        }
+        Ok(entry.message_mut(revision))
+    }
+
+    /// Patches an activity.
+    pub(super) fn patch(&mut self, event: &ActivityDelta<'_>, revision: u64) -> Result<(), Warning> {
+        match self.by_id.get(event.message_id.wtf8()) {
+            Some(slot) => self.slots[*slot].patch(event, revision),
+            None => Err(Warning::NoMessage(event.message_id.to_string())),
+        }
     }
 
     /// The first call with this id.
     pub(super) fn call(&self, id: &Text<'_>) -> Option<&ToolCall<'static>> {
         let (slot, place) = *self.by_call.get(id.wtf8())?;
-        let Message::Assistant(message) = &self.slots[slot].message else { return None };
+        let Message::Assistant(message) = self.slots[slot].message() else { return None };
         message.tool_calls.as_ref()?.get(place)
     }
 
     /// The first call with this id, to be changed. Its id may not be.
     pub(super) fn call_mut(&mut self, id: &Text<'_>, revision: u64) -> Option<&mut ToolCall<'static>> {
         let (slot, place) = *self.by_call.get(id.wtf8())?;
-        let entry = &mut self.slots[slot];
-        entry.changed_at = revision;
-        let Message::Assistant(message) = &mut entry.message else { return None };
+        let Message::Assistant(message) = self.slots[slot].message_mut(revision) else { return None };
         message.tool_calls.as_mut()?.get_mut(place)
     }
 
@@ -79,9 +94,7 @@ impl Messages {
     /// Adds a call to the assistant message with this id, which must exist.
     pub(super) fn push_call(&mut self, message_id: &Text<'_>, call: ToolCall<'static>, revision: u64) {
         let Some(&slot) = self.by_id.get(message_id.wtf8()) else { return };
-        let entry = &mut self.slots[slot];
-        let Message::Assistant(message) = &mut entry.message else { return };
-        entry.changed_at = revision;
+        let Message::Assistant(message) = self.slots[slot].message_mut(revision) else { return };
         let calls = message.tool_calls.get_or_insert_default();
         self.by_call.entry(call.id.clone()).or_insert((slot, calls.len()));
         calls.push(call);
@@ -94,7 +107,7 @@ impl Messages {
         // Results follow their call closely, so the search from the end is short.
         let owner = owner.and_then(|owner| self.order.iter().rposition(|slot| *slot == owner));
         let Some(owner) = owner else { return self.push(message, revision) };
-        let is_result = |slot: &&Slot| matches!(self.slots[**slot].message, Message::Tool(_));
+        let is_result = |slot: &&Slot| matches!(self.slots[**slot].message(), Message::Tool(_));
         let at = owner + 1 + self.order[owner + 1..].iter().take_while(is_result).count();
         let first_with_id = message.id().is_some_and(|id| {
             let earlier = self.by_id.get(id.wtf8());
@@ -113,10 +126,9 @@ impl Messages {
         let slot = message.id().and_then(|id| self.by_id.get(id.wtf8())).copied();
         match slot {
             Some(slot) => {
-                let before =
-                    std::mem::replace(&mut self.slots[slot], Entry { message, changed_at: revision });
+                let before = std::mem::replace(&mut self.slots[slot], Entry::new(message, revision));
                 // The id is the same; only calls that are gone with their message are to be forgotten.
-                if matches!(before.message, Message::Assistant(_)) {
+                if matches!(before.message(), Message::Assistant(_)) {
                     self.index();
                 }
             }
@@ -132,7 +144,7 @@ impl Messages {
         for kept in messages {
             let entry = match kept {
                 Kept::At(position) => before[order[position]].take(),
-                Kept::New(message) => Some(Entry { message, changed_at: revision }),
+                Kept::New(message) => Some(Entry::new(message, revision)),
             };
             if let Some(entry) = entry {
                 self.order.push(self.slots.len());
@@ -144,7 +156,7 @@ impl Messages {
 
     fn add(&mut self, message: Message<'static>, revision: u64) -> Slot {
         let slot = self.slots.len();
-        self.slots.push(Entry { message, changed_at: revision });
+        self.slots.push(Entry::new(message, revision));
         self.index_slot(slot);
         slot
     }
@@ -158,7 +170,7 @@ impl Messages {
     }
 
     fn index_slot(&mut self, slot: Slot) {
-        let message = &self.slots[slot].message;
+        let message = self.slots[slot].message();
         if let Some(id) = message.id() {
             self.by_id.entry(id.clone()).or_insert(slot);
         }

@@ -4,6 +4,7 @@
 //! follows is applied all the same.
 
 mod checkpoint;
+mod entry;
 mod messages;
 mod runs;
 mod snapshot;
@@ -15,10 +16,10 @@ pub use runs::{RunStatus, RunSummary};
 
 use crate::content::Content;
 use crate::event::{
-    ActivityDelta, ActivitySnapshot, EncryptedSubtype, Event, ReasoningEncryptedValue, RunFinished,
-    RunStarted, TextMessageStart, TextRole, ToolCallResult, ToolCallStart,
+    ActivitySnapshot, EncryptedSubtype, Event, ReasoningEncryptedValue, RunFinished, RunStarted,
+    TextMessageStart, TextRole, ToolCallResult, ToolCallStart,
 };
-use crate::json::{Json, JsonObject, Text};
+use crate::json::{Json, Text};
 use crate::limits::PatchLimits;
 use crate::message::{
     ActivityMessage, AssistantMessage, DeveloperMessage, FunctionCall, Message, ReasoningMessage,
@@ -288,7 +289,7 @@ impl Fold {
                 self.take_activity(event);
                 Ok(())
             }
-            Event::ActivityDelta(event) => self.patch_activity(event),
+            Event::ActivityDelta(event) => self.messages.patch(event, self.revision),
             Event::RunStarted(event) => {
                 self.start_run(event);
                 Ok(())
@@ -365,11 +366,7 @@ impl Fold {
         delta: Option<&Text<'_>>,
         metadata: Option<&Metadata<'_>>,
     ) -> Result<(), Warning> {
-        if let Some(Message::Activity(_)) = self.messages.get(id) {
-            return Err(Warning::IsActivity(id.to_string()));
-        }
-        let message =
-            self.messages.get_mut(id, self.revision).ok_or_else(|| Warning::NoMessage(id.to_string()))?;
+        let message = self.messages.said_mut(id, self.revision)?;
         if let Some(delta) = delta {
             append(message, delta);
         }
@@ -458,21 +455,6 @@ impl Fold {
         activity.subagent_run_id = subagent_run_id;
         activity.metadata = Metadata::merge(earlier.as_ref(), event.metadata.as_ref());
         self.messages.replace(activity.into(), self.revision);
-    }
-
-    fn patch_activity(&mut self, event: &ActivityDelta<'_>) -> Result<(), Warning> {
-        let activity = match self.messages.get_mut(&event.message_id, self.revision) {
-            Some(Message::Activity(activity)) => activity,
-            Some(_) => return Err(Warning::IsNoActivity(event.message_id.to_string())),
-            None => return Err(Warning::NoMessage(event.message_id.to_string())),
-        };
-        merge(Some(&mut activity.metadata), event.metadata.as_ref());
-        let mut content = Document::parse(activity.content.as_json()).map_err(|_deep| Warning::TooDeep)?;
-        content.apply(&event.patch, &PatchLimits::default()).map_err(Warning::Patch)?;
-        let content = JsonObject::try_from(content.to_json());
-        activity.content = content.map_err(|_other| Warning::NoObject(event.message_id.to_string()))?;
-        activity.activity_type = event.activity_type.clone().into_owned();
-        Ok(())
     }
 
     fn encrypt(&mut self, event: &ReasoningEncryptedValue<'_>) {

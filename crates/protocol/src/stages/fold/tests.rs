@@ -121,3 +121,51 @@ fn a_checkpoint_of_another_fold_is_refused() {
     let (checkpoint, _) = Checkpoint::read_json(&other).unwrap();
     assert_eq!(Fold::restore(checkpoint).unwrap_err(), OtherVersion { found: 999 });
 }
+
+#[test]
+fn a_patched_activity_is_what_it_says() {
+    let mut fold = Fold::new();
+    let mut apply = |json: &str| {
+        let result = fold.apply(Received::read(json).unwrap().event());
+        (
+            result,
+            fold.messages().next().map(crate::Message::to_json),
+            fold.changes_since(fold.revision() - 1).messages.len(),
+        )
+    };
+    let (result, shown, _) =
+        apply(r#"{"type":"ACTIVITY_SNAPSHOT","messageId":"a","activityType":"t","content":{ "n":1.0}}"#);
+    assert_eq!(result, Ok(()));
+    let whole = r#"{"role":"activity","id":"a","activityType":"t","content":{ "n":1.0}}"#;
+    assert_eq!(shown.as_deref(), Some(whole));
+    // One that fails leaves the content as it was written.
+    let (result, shown, _) = apply(
+        r#"{"type":"ACTIVITY_DELTA","messageId":"a","activityType":"u","patch":[{"op":"remove","path":"/x"}]}"#,
+    );
+    assert!(matches!(result, Err(Warning::Patch(_))));
+    assert_eq!(shown.as_deref(), Some(whole));
+    for n in 2..4 {
+        let delta = format!(
+            r#"{{"type":"ACTIVITY_DELTA","messageId":"a","activityType":"u","patch":[{{"op":"replace","path":"/n","value":{n}}}]}}"#
+        );
+        let (result, shown, changed) = apply(&delta);
+        assert_eq!((result, changed), (Ok(()), 1));
+        assert_eq!(
+            shown.unwrap(),
+            format!(r#"{{"role":"activity","id":"a","activityType":"u","content":{{"n":{n}}}}}"#)
+        );
+    }
+    // Text is not for activities, and changes nothing.
+    let (result, shown, changed) = apply(r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"a","delta":"x"}"#);
+    assert!(matches!(result, Err(Warning::IsActivity(_))));
+    assert_eq!((shown.unwrap().contains(r#""n":3"#), changed), (true, 0));
+    // Nor can one become something else than an object; metadata are merged in any case.
+    let (result, shown, _) = apply(
+        r#"{"type":"ACTIVITY_DELTA","messageId":"a","activityType":"v","patch":[{"op":"replace","path":"","value":1}],"metadata":{"k":1}}"#,
+    );
+    assert!(matches!(result, Err(Warning::NoObject(_))));
+    assert_eq!(
+        shown.unwrap(),
+        r#"{"role":"activity","id":"a","activityType":"u","content":{"n":3},"metadata":{"k":1}}"#
+    );
+}
