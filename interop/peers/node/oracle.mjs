@@ -16,6 +16,7 @@ import {
 } from "@ag-ui/client";
 import { AgentCapabilitiesSchema, EventSchemas, RunAgentInputSchema } from "@ag-ui/core/schemas";
 import { AGUIUnknownEventTypeError, decode, encode } from "@ag-ui/proto";
+import * as old from "client-0";
 import { from, lastValueFrom, map, of, Subject, tap } from "rxjs";
 
 // What enforcement strips is visible only in the warnings it prints, and this
@@ -58,14 +59,14 @@ function bytesOf(hex) {
 }
 
 /** Runs the reducer, and says what an agent would hold in the end. */
-async function fold(events, input) {
+async function fold(events, input, apply = defaultApplyEvents) {
   const agent = { messages: input.messages, pendingInterrupts: [] };
   const pendingToolCalls = [];
   const subscriber = {
     onRunFinishedEvent: ({ pendingToolCallIds }) => void pendingToolCalls.push(pendingToolCallIds ?? []),
   };
   let { messages, state } = input;
-  const mutations = defaultApplyEvents(input, from(events), agent, [subscriber]).pipe(
+  const mutations = apply(input, from(events), agent, [subscriber]).pipe(
     tap((mutation) => {
       if (mutation.messages !== undefined) messages = mutation.messages;
       if (mutation.state !== undefined) state = mutation.state;
@@ -88,6 +89,26 @@ function writable(value) {
   } catch {
     return "unwritable";
   }
+}
+
+const EMPTY_INPUT = { threadId: "", runId: "", state: {}, messages: [] };
+
+/** Runs the stages up to the first failure, and the reducer on what they delivered. */
+async function consume(events, input, stages, apply) {
+  const delivered = [];
+  let seen = 0;
+  let failure;
+  stages
+    .reduce((stream, stage) => stream.pipe(stage), from(events.map((json) => JSON.parse(json))).pipe(tap(() => (seen += 1))))
+    .subscribe({ next: (event) => delivered.push(event), error: (error) => (failure = error) });
+  // Applied on their own, after verification: the reducer is asynchronous, and an error that overtakes it would hide the
+  // effects of events that were good.
+  return {
+    delivered,
+    failedAt: failure === undefined ? null : seen - 1,
+    failure: failure === undefined ? null : messageOf(failure),
+    ...(await fold(structuredClone(delivered), input, apply)),
+  };
 }
 
 const messageOf = (error) => (error instanceof Error ? error.message : String(error));
@@ -162,7 +183,7 @@ const ops = {
   },
 
   /** The reducer alone, over events that no stage has looked at. */
-  async fold({ events, input = { threadId: "", runId: "", state: {}, messages: [] } }) {
+  async fold({ events, input = EMPTY_INPUT }) {
     return fold(
       events.map((json) => JSON.parse(json)),
       input,
@@ -174,23 +195,20 @@ const ops = {
   },
 
   /** The stages of a consumer, over one stream. Translation comes first where it is asked for. */
-  async consume({ events, translate = false, input = { threadId: "", runId: "", state: {}, messages: [] } }) {
-    const delivered = [];
-    let seen = 0;
-    let failure;
+  /** The stages of the last consumer before 1.0, whose transport validates each event. */
+  async consumeOld({ events, input = EMPTY_INPUT }) {
+    return consume(
+      events,
+      input,
+      [map((event) => old.EventSchemas.parse(event)), old.transformChunks(), old.verifyEvents()],
+      old.defaultApplyEvents,
+    );
+  },
+
+  async consume({ events, translate = false, input = EMPTY_INPUT }) {
     const boundary = new CompatibilityBoundary();
     const translated = translate ? (event) => boundary.transformEvent(event) : (event) => event;
-    from(events.map((json) => JSON.parse(json)))
-      .pipe(tap(() => (seen += 1)), map(translated), enforceEvents(), transformChunks(), verifyEvents())
-      .subscribe({ next: (event) => delivered.push(event), error: (error) => (failure = error) });
-    // Applied on their own, after verification: the reducer is asynchronous, and an error that overtakes it would hide
-    // the effects of events that were good.
-    return {
-      delivered,
-      failedAt: failure === undefined ? null : seen - 1,
-      failure: failure === undefined ? null : messageOf(failure),
-      ...(await fold(structuredClone(delivered), input)),
-    };
+    return consume(events, input, [map(translated), enforceEvents(), transformChunks(), verifyEvents()]);
   },
 
   sse({ hex, chunks = [] }) {

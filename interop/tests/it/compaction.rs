@@ -69,7 +69,7 @@ impl fmt::Display for Rate {
 }
 
 /// What the reference holds after each of the streams.
-fn consumed(peer: &mut Session, streams: &[Vec<String>]) -> Vec<Value> {
+pub(crate) fn consumed(peer: &mut Session, streams: &[Vec<String>]) -> Vec<Value> {
     let questions: Vec<Value> = streams.iter().map(|events| question(events)).collect();
     let answers = peer.ask(&questions);
     streams.iter().zip(answers).map(|(events, answer)| theirs(&answer, events)).collect()

@@ -3,6 +3,7 @@
 mod compaction;
 mod consume;
 mod coverage;
+mod delivery;
 mod differences;
 mod enforce;
 mod fixtures;

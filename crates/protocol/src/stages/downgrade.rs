@@ -3,7 +3,7 @@
 //! Such a reader refuses events and outcomes that it does not know, and knows no subagents: their events and every tag go,
 //! and so does what an outcome says that 0.x did not have. A reader of 0.x has one lane for the chunks of everybody and one
 //! name for the steps of everybody, so that chunks are expanded, and a step that several have open begins and ends once.
-//! Ids, order and text stay.
+//! What a request could not leave out before 1.0 is filled in. Ids, order and text stay.
 
 use super::Output;
 use super::expand::{ExpandError, Expander};
@@ -128,8 +128,9 @@ impl Downgrader {
         let known = losses.len();
         let mut altered = event.clone();
         let untagged = subagents::remove_tags(&mut altered);
+        let filled = fill_in(&mut altered);
         lose(&mut altered, losses);
-        if untagged || losses.len() > known { Fate::Altered(altered) } else { Fate::Same }
+        if untagged || filled || losses.len() > known { Fate::Altered(altered) } else { Fate::Same }
     }
 
     /// One more has this step open. True for the first.
@@ -149,6 +150,16 @@ impl Downgrader {
         }
         false
     }
+}
+
+/// Adds the lists that a request may leave out only since 1.0. True if one was.
+fn fill_in(event: &mut Event<'_>) -> bool {
+    let Event::RunStarted(started) = event else { return false };
+    let Some(input) = &mut started.input else { return false };
+    let missing = input.tools.is_none() || input.context.is_none();
+    input.tools.get_or_insert_default();
+    input.context.get_or_insert_default();
+    missing
 }
 
 /// Removes what 0.x has no place for, but for tags.

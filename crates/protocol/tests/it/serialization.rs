@@ -1,8 +1,10 @@
 //! The examples of the protocol's page on serialization, in the words of 1.0, and what holds for every stream.
 
 use proptest::prelude::*;
+use serde_json::{Value, json};
 use threadline_protocol::event::RunStarted;
 use threadline_protocol::stages::compact::{Form, compact};
+use threadline_protocol::stages::normalise::Normaliser;
 use threadline_protocol::{Event, Json, Received, RestoreReason, restore, serialize};
 use threadline_testkit::random::Random;
 use threadline_testkit::streams;
@@ -119,4 +121,30 @@ proptest! {
             restore(&again).unwrap().into_iter().map(Received::into_event).collect();
         prop_assert_eq!(restored, events);
     }
+}
+
+/// "Normalized Input": the second run leaves out what is in the history already.
+#[test]
+fn a_normalised_input_omits_what_is_there() {
+    let run = |id: &str, messages: Value| {
+        json!({"type": "RUN_STARTED", "threadId": "thread1", "runId": id,
+            "input": {"threadId": "thread1", "runId": id, "messages": messages}})
+    };
+    let (one, two) = (
+        json!({"id": "msg1", "role": "user", "content": "Hello"}),
+        json!({"id": "msg2", "role": "user", "content": "How are you?"}),
+    );
+    let finished = |id: &str| json!({"type": "RUN_FINISHED", "threadId": "thread1", "runId": id});
+    let stream =
+        [run("run1", json!([one])), finished("run1"), run("run2", json!([one, two])), finished("run2")];
+    let mut normaliser = Normaliser::new();
+    let normalised: Vec<Value> = stream
+        .iter()
+        .map(|json| {
+            let event = Received::read_owned(json.to_string()).unwrap().into_event();
+            serde_json::from_str(&normaliser.normalise(&event).output.last().unwrap().to_json()).unwrap()
+        })
+        .collect();
+    assert_eq!(normalised[0], stream[0]);
+    assert_eq!(normalised[2], run("run2", json!([two])));
 }
