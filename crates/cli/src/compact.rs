@@ -1,7 +1,7 @@
 //! `threadline compact`: an equivalent, shorter stream.
 
 use crate::args::CompactArgs;
-use crate::events::{self, Command, Parsed};
+use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
 use std::io;
@@ -38,15 +38,8 @@ struct Compact {
 impl Command for Compact {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         // Chunks of 1.0 end where thoughts of 0.x begin, so that both must speak the same language.
-        let received = match events::parse_translated(json, &mut self.translator, place, report)? {
-            Some(Parsed::Event(received)) => received,
-            Some(Parsed::Malformed { event_type, error }) => {
-                let message = format!("left out: {error}");
-                return report
-                    .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message));
-            }
-            None => return Ok(()),
-        };
+        let translated = events::parse_translated(json, &mut self.translator, place, report)?;
+        let Some(received) = translated else { return Ok(()) };
         match self.compactor.push_borrowed(received.event()) {
             Ok(settled) => write(&mut self.sink, &settled),
             Err(error) => {

@@ -3,6 +3,7 @@
 use crate::args::{InputFormat, SourceArgs};
 use crate::progress::Progress;
 use crate::report::{Entry, Failure, Report, Severity};
+use crate::sink::JsonSink;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -147,26 +148,49 @@ pub(crate) fn parse<'a>(
     }
 }
 
-/// Reads an event and puts it into the words of 1.0. What has no place there is reported.
+/// Reads an event. One that is malformed is reported and goes to the output as it is.
+pub(crate) fn parse_or_pass<'a>(
+    json: &'a str,
+    sink: &mut JsonSink,
+    place: Place,
+    report: &mut Report<'_>,
+) -> Result<Option<Received<'a>>, Failure> {
+    match parse(json, place, report)? {
+        Some(Parsed::Event(received)) => Ok(Some(received)),
+        Some(Parsed::Malformed { event_type, error }) => {
+            sink.event(json)?;
+            let message = format!("malformed, left as it is: {error}");
+            report.say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message))?;
+            Ok(None)
+        }
+        None => Ok(None),
+    }
+}
+
+/// Reads an event and puts it into the words of 1.0. What has no place there is reported, and so is an event that is
+/// malformed, which is left out.
 pub(crate) fn parse_translated<'a>(
     json: &'a str,
     translator: &mut Translator,
     place: Place,
     report: &mut Report<'_>,
-) -> Result<Option<Parsed<'a>>, Failure> {
-    let received = match parse(json, place, report)? {
-        Some(Parsed::Event(received)) => received,
-        other => return Ok(other),
-    };
-    match translator.translate(received) {
-        Ok(translated) => {
-            for loss in translated.changes.iter().filter(|change| change.is_loss()) {
-                report.say(place, &Entry::finding("lost", &type_of(json), &loss.pointer, loss))?;
+) -> Result<Option<Received<'a>>, Failure> {
+    let error = match parse(json, place, report)? {
+        Some(Parsed::Event(received)) => match translator.translate(received) {
+            Ok(translated) => {
+                for loss in translated.changes.iter().filter(|change| change.is_loss()) {
+                    report.say(place, &Entry::finding("lost", &type_of(json), &loss.pointer, loss))?;
+                }
+                return Ok(Some(translated.event));
             }
-            Ok(Some(Parsed::Event(translated.event)))
-        }
-        Err(error) => Ok(Some(Parsed::Malformed { event_type: type_of(json), error })),
-    }
+            Err(error) => error,
+        },
+        Some(Parsed::Malformed { error, .. }) => error,
+        None => return Ok(None),
+    };
+    let message = format!("malformed, left out: {error}");
+    report.say(place, &Entry::finding("malformed", &type_of(json), error.pointer(), &message))?;
+    Ok(None)
 }
 
 /// The type of an event that was read.

@@ -1,7 +1,7 @@
 //! `threadline expand`: chunks as starts, contents and ends.
 
 use crate::args::CommonArgs;
-use crate::events::{self, Command, Parsed};
+use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::codec::Place;
@@ -19,16 +19,9 @@ struct Expand {
 
 impl Command for Expand {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
-        let received = match events::parse(json, place, report)? {
-            Some(Parsed::Event(received)) => received,
-            // No chunk that could be read, so nothing to expand.
-            Some(Parsed::Malformed { event_type, error }) => {
-                self.sink.event(json)?;
-                let message = format!("malformed, left as it is: {error}");
-                return report
-                    .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message));
-            }
-            None => return Ok(()),
+        // One that is malformed is no chunk that could be read, so nothing to expand.
+        let Some(received) = events::parse_or_pass(json, &mut self.sink, place, report)? else {
+            return Ok(());
         };
         let event = received.event();
         let expanded = match self.expander.expand(event) {

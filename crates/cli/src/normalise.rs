@@ -1,7 +1,7 @@
 //! `threadline normalise`: runs without the messages that the runs before them hold.
 
 use crate::args::CommonArgs;
-use crate::events::{self, Command, Parsed};
+use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report, Severity};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::codec::Place;
@@ -19,17 +19,10 @@ struct Normalise {
 
 impl Command for Normalise {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
-        let event = match events::parse(json, place, report)? {
-            Some(Parsed::Event(received)) => received.into_event(),
-            Some(Parsed::Malformed { event_type, error }) => {
-                self.sink.event(json)?;
-                let message = format!("malformed, left as it is: {error}");
-                return report
-                    .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message));
-            }
-            None => return Ok(()),
+        let Some(received) = events::parse_or_pass(json, &mut self.sink, place, report)? else {
+            return Ok(());
         };
-        let normalised = self.normaliser.normalise(&event);
+        let normalised = self.normaliser.normalise(received.event());
         self.sink.output(&normalised.output, json)?;
         if normalised.removed.is_empty() {
             return Ok(());

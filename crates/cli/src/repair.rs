@@ -1,7 +1,7 @@
 //! `threadline repair`: a stream that breaks rules, made legal.
 
 use crate::args::CommonArgs;
-use crate::events::{self, Command, Parsed};
+use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::EventType;
@@ -28,15 +28,8 @@ struct Repair {
 impl Command for Repair {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         self.last = Some(place);
-        let received = match events::parse_translated(json, &mut self.translator, place, report)? {
-            Some(Parsed::Event(received)) => received,
-            Some(Parsed::Malformed { event_type, error }) => {
-                let message = format!("dropped: {error}");
-                return report
-                    .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message));
-            }
-            None => return Ok(()),
-        };
+        let translated = events::parse_translated(json, &mut self.translator, place, report)?;
+        let Some(received) = translated else { return Ok(()) };
         let event_type = received.event().type_name().to_string();
         let (received, refused) = without_refusals(received);
         for departure in &refused {

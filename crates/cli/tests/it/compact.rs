@@ -85,7 +85,7 @@ fn what_cannot_be_compacted_is_left_out_and_said() {
         let said: Vec<&str> = ran.stderr.lines().collect();
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(said[0].starts_with("stdin: line 2: TOOL_CALL_CHUNK: left out: "), "{said:?}");
-        assert!(said[1].starts_with("stdin: line 3: RAW: left out: "), "{said:?}");
+        assert!(said[1].starts_with("stdin: line 3: RAW: malformed, left out: "), "{said:?}");
     }
     assert_eq!(threadline(&["compact"], "no event\n").code, 2);
 }

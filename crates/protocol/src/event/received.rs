@@ -38,14 +38,7 @@ impl<'a> Received<'a> {
         // Nearly always this is all. An event is large, so that it is passed on at once rather than by way of a result.
         let mut error = match first_type(json, &mut reader)? {
             Some(event_type) => match Event::read_typed(event_type, &mut reader, &mut context, false) {
-                Ok(event) => {
-                    reader.end()?;
-                    return Ok(Self {
-                        json: Cow::Borrowed(json),
-                        event,
-                        departures: context.into_departures(),
-                    });
-                }
+                Ok(event) => return Self::whole(json, event, &mut reader, context),
                 Err(error) => error,
             },
             None => ReadError::retagged(0),
@@ -61,14 +54,7 @@ impl<'a> Received<'a> {
                 None => UnknownEvent::read(name, &mut reader, &mut context).map(Event::Unknown),
             };
             match read {
-                Ok(event) => {
-                    reader.end()?;
-                    return Ok(Self {
-                        json: Cow::Borrowed(json),
-                        event,
-                        departures: context.into_departures(),
-                    });
-                }
+                Ok(event) => return Self::whole(json, event, &mut reader, context),
                 Err(other) => error = other,
             }
         }
@@ -79,6 +65,17 @@ impl<'a> Received<'a> {
             whole.end()?;
         }
         Err(error)
+    }
+
+    /// An event that was read and is all that the text holds.
+    fn whole(
+        json: &'a str,
+        event: Event<'a>,
+        reader: &mut Reader<'_>,
+        context: Context,
+    ) -> Result<Self, ReadError> {
+        reader.end()?;
+        Ok(Self { json: Cow::Borrowed(json), event, departures: context.into_departures() })
     }
 
     /// Reads an event from bytes.
