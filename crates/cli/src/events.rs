@@ -41,7 +41,11 @@ pub(crate) fn run(
     let mut input = open(options)?;
     let result = feed(&mut input, options, report, &mut command);
     let finished = command.finish(report);
-    result.and(finished)
+    match (result, finished) {
+        // That results could not be written matters more than that some could not be made.
+        (Err(Failure::Unreadable), Err(failure)) => Err(failure),
+        (result, finished) => result.and(finished),
+    }
 }
 
 fn feed(

@@ -29,6 +29,9 @@ pub struct Checker {
     failed: u64,
 }
 
+/// Where a run declares its version.
+const VERSION: &str = "/protocolVersion";
+
 /// What is known about an event.
 #[derive(Debug)]
 struct Judged {
@@ -306,7 +309,9 @@ impl Checker {
         let Ok(translated) = self.translator.translate(received) else { return };
         judged.issues.extend(translated.changes.iter().map(era_issue));
         let event = translated.event.event();
-        if let Event::RunStarted(started) = event {
+        // What was wrong with it has been said.
+        let is_version_wrong = judged.issues.iter().any(|issue| issue.meant_path == VERSION);
+        if let (Event::RunStarted(started), false) = (event, is_version_wrong) {
             judged.issues.extend(version_issue(started.protocol_version.as_ref()));
         }
         let deviations = judged.issues.iter().filter(|issue| issue.is_deviation());
@@ -390,7 +395,7 @@ fn era_issue(change: &Change) -> Issue {
 }
 
 fn version_issue(version: Option<&Text<'_>>) -> Option<Issue> {
-    let path = "/protocolVersion";
+    let path = VERSION;
     match version {
         Some(version) if *version == "1.0" => None,
         Some(other) => {

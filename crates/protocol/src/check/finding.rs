@@ -32,7 +32,8 @@ impl Severity {
     }
 }
 
-/// Something that was found once or more often: the same code about the same type, at the same place but for indices.
+/// Something that was found once or more often: the same code about the same type, at the same place but for
+/// indices, and with the same advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// How much it matters.
@@ -61,6 +62,8 @@ struct Key {
     code: Code,
     event_type: Option<String>,
     shape: String,
+    /// `ai` and `human` are both no roles, but not the same is to be done about them.
+    advice: Option<String>,
 }
 
 /// Collects findings, in bounded memory.
@@ -101,6 +104,7 @@ impl Findings {
             code: issue.code,
             event_type: event_type.map(excerpt),
             shape: shape(&path),
+            advice: issue.advice.clone(),
         };
         if let Some(found) = self.groups.get_mut(&key) {
             found.count += 1;

@@ -79,9 +79,30 @@ impl Mender {
                 if !may_go_on || self.is_full() {
                     self.issues.push(Issue::new(Severity::Note, Code::NotAllChecked, ""));
                 }
+                let json = self.without_the_rest(json);
                 return Mended { json, issues: self.issues, has_made_up_ids: self.has_made_up_ids };
             }
         }
+    }
+
+    /// The event without the members that were not mended to the end. A run with a hopeless input has started all the
+    /// same, and what follows must not be blamed for it.
+    fn without_the_rest(&mut self, mut json: Json<'static>) -> Json<'static> {
+        for _ in 0..READINGS_MIN {
+            let Err(error) = Received::read(json.as_str()) else { break };
+            let Some(member) = error.pointer().split('/').nth(1) else { break };
+            let member = format!("/{member}");
+            let is_list = matches!(get(&self.tree, &member), Some(Tree::Array(_)));
+            let is_gone = match is_list {
+                true => set(&mut self.tree, &member, Tree::Array(Vec::new())),
+                false => remove(&mut self.tree, &member),
+            };
+            if !is_gone {
+                break;
+            }
+            json = self.tree.to_json();
+        }
+        json
     }
 
     pub(super) const fn is_full(&self) -> bool {
@@ -213,7 +234,7 @@ impl Mender {
             Issue::new(Severity::Error, Code::WrongValue, at).with_message(message)
         };
         if at == "/timestamp" {
-            let message = format!("the timestamp is no integer, but {}", excerpt(found));
+            let message = format!("expected {expected}, found {}", excerpt(found));
             self.report(Issue::new(Severity::Error, Code::TimestampNotInteger, at).with_message(message));
             return remove(&mut self.tree, at);
         }
@@ -273,7 +294,10 @@ impl Mender {
         open.retain(|departure| {
             let is_null = departure.kind == DepartureKind::NullOptional;
             if is_null {
-                self.report(Issue::new(Severity::Error, Code::NullMember, departure.pointer.clone()));
+                // All of them go, or the event could not be read; more than can be said is not said.
+                if !self.is_full() {
+                    self.report(Issue::new(Severity::Error, Code::NullMember, departure.pointer.clone()));
+                }
                 changed |= remove(&mut self.tree, &departure.pointer);
             }
             !is_null
@@ -311,6 +335,10 @@ impl Mender {
     fn mend_unknown_member(&mut self, pointer: &str) -> bool {
         let (object, from) = split(pointer);
         for to in members::meanings(&from) {
+            // Messages may have names, too, but those are not of tools.
+            if to == "name" && !object.ends_with("/function") && !members::is_respelled(&from, &to) {
+                continue;
+            }
             let meant = format!("{object}/{to}");
             let fits = |read: Result<Received<'_>, ReadError>| match read {
                 Ok(received) => {
@@ -342,6 +370,11 @@ impl Mender {
             Event::ToolCallResult(_) => Some("tool"),
             Event::TextMessageStart(_) | Event::TextMessageChunk(_) => members::role(&written)
                 .filter(|role| matches!(*role, "developer" | "system" | "assistant" | "user")),
+            Event::ReasoningEncryptedValue(_) => match members::letters(&written).as_str() {
+                "toolcall" => Some("tool-call"),
+                "message" => Some("message"),
+                _ => None,
+            },
             _ if pointer.contains("/toolCalls/") => Some("function"),
             _ => None,
         };

@@ -40,6 +40,9 @@ impl Mender {
             }
             Some(Tree::Object(_)) => {
                 let Some(role) = self.mend_role(at) else { return };
+                if role == "tool" && rename(&mut self.tree, at, "tool_call_id", "toolCallId") {
+                    self.report_renamed(at, "tool_call_id", "toolCallId");
+                }
                 self.mend_id(at);
                 if role == "assistant" {
                     self.mend_tool_calls(at);
@@ -52,6 +55,7 @@ impl Mender {
     /// The role, if it is one or is meant to be one.
     fn mend_role(&mut self, at: &str) -> Option<&'static str> {
         let path = format!("{at}/role");
+        self.mend_role_in_type(at);
         let written = get(&self.tree, &path).and_then(text).map(str::to_owned);
         let meant = written.as_deref().and_then(members::role);
         if meant.is_some() && meant == written.as_deref() {
@@ -73,10 +77,18 @@ impl Mender {
         meant
     }
 
+    /// LangChain and others say in `type` who speaks.
+    fn mend_role_in_type(&mut self, at: &str) {
+        let written = get(&self.tree, &format!("{at}/type")).and_then(text);
+        if written.and_then(members::role).is_some() && rename(&mut self.tree, at, "type", "role") {
+            self.report_renamed(at, "type", "role");
+        }
+    }
+
     fn mend_id(&mut self, at: &str) {
         let Some(Tree::Object(members)) = get(&self.tree, at) else { return };
         let has_one = members.keys().filter_map(|key| key.as_str());
-        if has_one.into_iter().any(|key| key == "id" || members::is_alias(key, "id")) {
+        if has_one.into_iter().any(|key| key == "id" || key != "toolCallId" && members::is_alias(key, "id")) {
             return;
         }
         let path = format!("{at}/id");
@@ -103,14 +115,18 @@ impl Mender {
         let has = |call: &Members, key: &str| call.contains_key(key.as_bytes());
         if !has(call, "function") && has(call, "name") {
             let mut function = Members::new();
-            for (key, written) in [("name", &["name"][..]), ("arguments", &["arguments", "args", "input"])] {
-                let value = written.iter().find_map(|name| call.shift_remove(name.as_bytes()));
-                function.insert(key.into(), value.unwrap_or_else(|| string("")));
-            }
+            let name = call.shift_remove(&b"name"[..]);
+            function.insert("name".into(), name.unwrap_or_else(|| string("")));
+            let arguments = ["arguments", "args", "input", "parameters"];
+            let arguments =
+                arguments.iter().find_map(|name| Some((*name, call.shift_remove(name.as_bytes())?)));
+            let (written, arguments) = arguments.unwrap_or_else(|| ("arguments", string("")));
+            function.insert("arguments".into(), arguments);
             call.insert("function".into(), Tree::Object(Box::new(function)));
             call.insert("type".into(), string("function"));
             self.report(Issue::new(Severity::Error, Code::FlatToolCall, at));
             self.renamed(format!("{at}/function"), at.to_owned());
+            self.renamed(format!("{at}/function/arguments"), format!("{at}/{written}"));
         } else if !has(call, "type") {
             call.insert("type".into(), string("function"));
             self.report(Issue::new(Severity::Error, Code::ToolCallWithoutType, format!("{at}/type")));
@@ -122,7 +138,13 @@ impl Mender {
     pub(super) fn mend_arguments(&mut self, at: &str) -> bool {
         let Some(json @ (Tree::Object(_) | Tree::Array(_))) = get(&self.tree, at) else { return false };
         let arguments = string(json.to_json().as_str());
-        self.report(Issue::new(Severity::Error, Code::ArgumentsNotText, at));
+        let mut issue = Issue::new(Severity::Error, Code::ArgumentsNotText, at);
+        if at == "/content" {
+            issue = issue
+                .with_message("the result of a tool call is JSON, not text")
+                .with_advice("write the result as a string that holds JSON, or as content parts");
+        }
+        self.report(issue);
         set(&mut self.tree, at, arguments)
     }
 }

@@ -52,7 +52,7 @@ impl Sequence {
                     return issues;
                 }
             }
-            (_, Some(rule)) => issues.push(outside_issue(rule)),
+            (_, Some(rule)) => issues.push(outside_issue(rule, event)),
             (_, None) => {}
         }
         self.has_made_up_run |= has_made_up_ids;
@@ -81,7 +81,7 @@ impl Sequence {
         match violations.first().map(|violation| violation.rule) {
             Some(rule @ (Rule::BeforeRunStarted | Rule::AfterRunFinished | Rule::AfterRunError)) => {
                 let rule = if self.has_started { rule } else { Rule::BeforeRunStarted };
-                issues.push(outside_issue(rule));
+                issues.push(outside_issue(rule, event));
                 self.outside = Some(rule);
                 self.has_made_up_run = true;
                 self.verifier.assume(&RunStarted::new("", "").into());
@@ -126,8 +126,13 @@ pub(super) const fn is_about_any_event(code: Code) -> bool {
     )
 }
 
-fn outside_issue(rule: Rule) -> Issue {
-    Issue::new(Severity::Error, Code::Sequence(rule), "")
+fn outside_issue(rule: Rule, event: &Event<'_>) -> Issue {
+    let issue = Issue::new(Severity::Error, Code::Sequence(rule), "");
+    match rule {
+        Rule::BeforeRunStarted => issue,
+        // Often it is one event only, and then the question is which.
+        _ => issue.with_message(format!("{}. type={}", rule.describe(), event.type_name())),
+    }
 }
 
 fn issue(violation: &Violation) -> Issue {

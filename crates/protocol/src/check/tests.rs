@@ -82,16 +82,22 @@ const EVENTS: &[(&str, Expected)] = &[
     (r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"messageId":"m","role":"user","content":"Hi"}]}"#,
         &[("error", "member_name", "/messages/0/messageId")]),
     (r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"a","role":"human","content":""},{"id":"b","role":"oracle","content":5},{"id":"c"}]}"#,
-        &[("error", "unknown_role", "/messages/*/role")]),
+        &[("error", "unknown_role", "/messages/0/role"), ("error", "unknown_role", "/messages/*/role")]),
+    (r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"a","type":"tool","tool_call_id":"c","content":""},{"role":"tool","tool_call_id":"c","content":""}]}"#,
+        &[("error", "member_name", "/messages/0/type"), ("error", "member_spelling", "/messages/*/tool_call_id"),
+          ("error", "message_without_id", "/messages/1/id")]),
     (r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"a","role":"assistant","tool_calls":[{"id":"c","name":"f","args":{}}]}]}"#,
         &[("error", "member_spelling", "/messages/0/tool_calls"), ("error", "flat_tool_call", "/messages/0/tool_calls/0"),
-          ("error", "arguments_not_text", "/messages/0/tool_calls/0/arguments")]),
+          ("error", "arguments_not_text", "/messages/0/tool_calls/0/args")]),
     (r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"a","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]}]}"#,
         &[("error", "tool_call_without_type", "/messages/0/toolCalls/0/type")]),
     (r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"a","role":"assistant","content":null}]}"#,
         &[("error", "null_member", "/messages/0/content")]),
     (r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"a","role":"user","content":[{"type":"image_url"},{"type":"binary","mimeType":"a/b","id":"x"}]}]}"#,
-        &[("error", "unknown_variant", "/messages/0/content/*")]),
+        &[("error", "unknown_variant", "/messages/0/content/0"), ("error", "unknown_variant", "/messages/0/content/1")]),
+    (r#"{"type":"TEXT_MESSAGE_START","messageId":"m","toolName":"f"}"#, &[("warning", "unknown_member", "/toolName")]),
+    (r#"{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":{"a":1}}"#,
+        &[("error", "arguments_not_text", "/content"), ("warning", "result_of_unknown_call", "")]),
     (r#"{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f","arguments":{"a":1}}"#,
         &[("error", "member_name", "/arguments"), ("error", "arguments_not_text", "/arguments")]),
 
@@ -141,6 +147,32 @@ fn inputs_are_checked_to_the_bottom() {
             ("version_other", "/protocolVersion"),
         ]
     );
+}
+
+#[test]
+fn a_run_with_a_hopeless_input_has_started() {
+    let messages = vec![r#"{"role":"user","content":"Hi"}"#; 300].join(",");
+    let tools = vec![r#"{"name":"f"}"#; 100].join(",");
+    let nulls = vec![r#"{"id":"m","role":"assistant","content":null}"#; 300].join(",");
+    for (messages, tools) in [(messages.as_str(), ""), ("", tools.as_str()), (nulls.as_str(), "")] {
+        let started = format!(
+            r#"{{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0","input":{{"threadId":"t","runId":"r","messages":[{messages}],"tools":[{tools}]}}}}"#
+        );
+        let report = check([&started, r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#]);
+        assert!(report.errors <= 200, "{}", report.errors);
+        assert!(report.findings.iter().any(|found| found.code == Code::NotAllChecked));
+        assert!(report.findings.iter().all(|found| !matches!(found.code, Code::Sequence(_))), "{report:?}");
+    }
+}
+
+#[test]
+fn a_wrong_version_is_one_finding() {
+    for version in ["null", "1.0"] {
+        let started =
+            format!(r#"{{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":{version}}}"#);
+        let report = check([&started, r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#]);
+        assert_eq!(report.findings.len(), 1, "{report:?}");
+    }
 }
 
 #[test]
