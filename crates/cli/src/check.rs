@@ -64,6 +64,8 @@ impl Checked {
 }
 
 impl Command for &mut Check {
+    const PRINTS_AT_THE_END: bool = true;
+
     fn event(&mut self, json: &str, place: Place, _: &mut Report<'_>) -> Result<(), Failure> {
         let is_named = self.checker.push(json);
         self.remember(is_named, place);

@@ -4,7 +4,6 @@ use crate::args::CompactArgs;
 use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
-use std::io;
 use threadline_protocol::codec::Place;
 use threadline_protocol::stages::compact::Compactor;
 use threadline_protocol::stages::translate::Translator;
@@ -14,10 +13,8 @@ pub(crate) fn run(options: &CompactArgs, report: &mut Report<'_>) -> Result<(), 
     let base = match &options.base_state {
         Some(path) => {
             let text = std::fs::read_to_string(path).map_err(|error| Failure::read(path, error))?;
-            let json = Json::parse(&text).map(Json::into_owned);
-            Some(
-                json.map_err(|error| Failure::read(path, io::Error::new(io::ErrorKind::InvalidData, error)))?,
-            )
+            let json = Json::parse(&text).map_err(|error| Failure::invalid(path, &error))?;
+            Some(json.into_owned())
         }
         None => None,
     };

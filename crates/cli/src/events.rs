@@ -17,6 +17,9 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// What a command does with events.
 pub(crate) trait Command {
+    /// Whether it writes nothing before the last event was taken, so that a terminal is free for something else.
+    const PRINTS_AT_THE_END: bool = false;
+
     /// Takes the next event. That the text is one is for the command to see.
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure>;
 
@@ -48,13 +51,13 @@ pub(crate) fn run(
     }
 }
 
-fn feed(
+fn feed<C: Command>(
     input: &mut impl Read,
     options: &SourceArgs,
     report: &mut Report<'_>,
-    command: &mut impl Command,
+    command: &mut C,
 ) -> Result<(), Failure> {
-    let mut progress = Progress::of(options);
+    let mut progress = Progress::of(options, C::PRINTS_AT_THE_END);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut read = || {
         input

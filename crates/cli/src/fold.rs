@@ -15,8 +15,8 @@ pub(crate) fn run(options: &FoldArgs, report: &mut Report<'_>) -> Result<(), Fai
     let held = match &options.input_file {
         Some(path) => {
             let text = std::fs::read_to_string(path).map_err(|error| Failure::read(path, error))?;
-            let (input, _) = RunAgentInput::read_json(&text)
-                .map_err(|error| Failure::read(path, io::Error::new(io::ErrorKind::InvalidData, error)))?;
+            let (input, _) =
+                RunAgentInput::read_json(&text).map_err(|error| Failure::invalid(path, &error))?;
             Held::from_input(&input)
         }
         None => Held::new(),
@@ -37,6 +37,8 @@ struct Fold {
 }
 
 impl Command for Fold {
+    const PRINTS_AT_THE_END: bool = true;
+
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         // The reference client has hung up.
         if self.stop.is_some() && !self.lenient {
@@ -47,8 +49,11 @@ impl Command for Fold {
             return Ok(());
         };
         let message = stop.message.clone();
-        let entry =
-            Entry { severity: Severity::Finding, code: stop.rule, event_type: None, path: "", message };
+        let severity = match stop.is_unreadable() && !self.lenient {
+            true => Severity::Unreadable,
+            false => Severity::Finding,
+        };
+        let entry = Entry { severity, code: stop.rule, event_type: None, path: "", message };
         self.stop.get_or_insert(stop);
         report.say(place, &entry)
     }

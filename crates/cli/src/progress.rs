@@ -19,10 +19,11 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Only where someone sees it and nothing else is in its way: standard error is a terminal, standard output is not,
-    /// and the input is a large file.
-    pub(crate) fn of(options: &SourceArgs) -> Option<Self> {
-        if !io::stderr().is_terminal() || io::stdout().is_terminal() || options.input.as_os_str() == "-" {
+    /// Only where someone sees it and nothing else is in its way: standard error is a terminal, standard output is not
+    /// or is not written to meanwhile, and the input is a large file.
+    pub(crate) fn of(options: &SourceArgs, prints_at_the_end: bool) -> Option<Self> {
+        let is_in_the_way = io::stdout().is_terminal() && !prints_at_the_end;
+        if !io::stderr().is_terminal() || is_in_the_way || options.input.as_os_str() == "-" {
             return None;
         }
         let file = std::fs::metadata(&options.input).ok().filter(std::fs::Metadata::is_file)?;

@@ -13,6 +13,9 @@ use threadline_protocol::codec::Place;
 pub(crate) enum Failure {
     #[error("cannot read {path}: {source}")]
     Read { path: String, source: io::Error },
+    /// A file beside the events that holds something else than it should.
+    #[error("cannot use {path}: {message}")]
+    Invalid { path: String, message: String },
     #[error("cannot write: {0}")]
     Write(io::Error),
     /// Was reported, with its place.
@@ -23,6 +26,10 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn read(path: &Path, source: io::Error) -> Self {
         Self::Read { path: path.display().to_string(), source }
+    }
+
+    pub(crate) fn invalid(path: &Path, message: &impl ToString) -> Self {
+        Self::Invalid { path: path.display().to_string(), message: message.to_string() }
     }
 
     pub(crate) const fn write(source: io::Error) -> Self {
@@ -157,12 +164,15 @@ impl<'a> Report<'a> {
             Err(Failure::Read { .. }) => 3,
             // Whoever read our output has seen enough; what was found before still counts.
             Err(Failure::Write(ref error)) if error.kind() != io::ErrorKind::BrokenPipe => 3,
+            Err(Failure::Invalid { .. }) => 2,
             _ if self.unreadable > 0 => 2,
             _ if self.findings > 0 => 1,
             _ => 0,
         };
         self.erase_progress();
-        if let (3, Err(failure)) = (code, result) {
+        if let Err(failure @ (Failure::Read { .. } | Failure::Invalid { .. } | Failure::Write(_))) = result
+            && code > 1
+        {
             let _ = writeln!(self.out, "threadline: {failure}");
         }
         self.flush();

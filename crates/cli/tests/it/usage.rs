@@ -101,3 +101,24 @@ fn a_reader_that_leaves_hides_nothing() {
     assert_eq!(bad.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&bad.stderr).starts_with("stdin: line 1: "));
 }
+
+#[test]
+fn a_file_beside_the_events_must_hold_what_it_should() {
+    let path = std::env::temp_dir().join(format!("threadline-bad-{}.json", std::process::id()));
+    std::fs::write(&path, "{").unwrap();
+    let file = path.to_str().unwrap();
+    for args in [["fold", "--input", file], ["compact", "--base-state", file]] {
+        let ran = threadline(&args, "");
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.starts_with("threadline: cannot use "), "{}", ran.stderr);
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn what_is_no_event_is_unreadable_to_fold_as_to_others() {
+    let ran = threadline(&["fold"], "no event\n");
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.text().contains("\"rule\": \"unreadable\""), "{}", ran.text());
+    assert_eq!(threadline(&["fold", "--lenient"], "no event\n").code, 1);
+}

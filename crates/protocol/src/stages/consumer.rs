@@ -10,6 +10,7 @@ use crate::event::{Envelope, Event, EventType, Received};
 use crate::schema::UnknownWords;
 use std::borrow::Cow;
 
+const UNREADABLE: &str = "unreadable";
 const AFTER_ITS_TIME: &str = "the peer's release knows no subagents, dropped";
 
 /// Translates, enforces, expands, verifies and folds a stream of events, as the reference client does.
@@ -64,6 +65,14 @@ pub struct Stop {
     pub position: u64,
 }
 
+impl Stop {
+    /// Whether the text is no event at all.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        self.rule == UNREADABLE
+    }
+}
+
 impl Consumer {
     /// Begins with what a client holds.
     #[must_use]
@@ -113,7 +122,7 @@ impl Consumer {
         let stop = |rule, message: String| Stop { rule, message, position };
         let read = match Received::read(json) {
             Ok(read) => read,
-            Err(error) if error.is_unreadable() => return Err(stop("unreadable", error.to_string())),
+            Err(error) if error.is_unreadable() => return Err(stop(UNREADABLE, error.to_string())),
             Err(_) if self.is_dropped(json) => {
                 self.notice("", AFTER_ITS_TIME.to_owned());
                 return Ok(());

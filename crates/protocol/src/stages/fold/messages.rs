@@ -22,6 +22,8 @@ pub(super) struct Messages {
     by_id: HashMap<Text<'static>, Slot>,
     /// The first call with this id: its message, and its place in there.
     by_call: HashMap<Text<'static>, (Slot, usize)>,
+    /// When a message last came, went or changed its kind elsewhere than at the end.
+    moved_at: u64,
 }
 
 impl Messages {
@@ -33,6 +35,11 @@ impl Messages {
     pub(super) fn changed_since(&self, revision: u64) -> impl Iterator<Item = &Message<'static>> {
         let entries = self.order.iter().map(|slot| &self.slots[*slot]);
         entries.filter(move |entry| entry.changed_at > revision).map(Entry::message)
+    }
+
+    /// Whether nothing but new messages at the end came after `revision`.
+    pub(super) const fn has_only_grown_since(&self, revision: u64) -> bool {
+        self.moved_at <= revision
     }
 
     pub(super) fn contains(&self, id: &Text<'_>) -> bool {
@@ -115,6 +122,9 @@ impl Messages {
         });
         let id = message.id().cloned();
         let slot = self.add(message, revision);
+        if at < self.order.len() {
+            self.moved_at = revision;
+        }
         self.order.insert(at, slot);
         if let Some(id) = id.filter(|_| first_with_id) {
             self.by_id.insert(id, slot);
@@ -127,6 +137,9 @@ impl Messages {
         match slot {
             Some(slot) => {
                 let before = std::mem::replace(&mut self.slots[slot], Entry::new(message, revision));
+                if !before.is_activity() {
+                    self.moved_at = revision;
+                }
                 // The id is the same; only calls that are gone with their message are to be forgotten.
                 if matches!(before.message(), Message::Assistant(_)) {
                     self.index();
@@ -141,6 +154,7 @@ impl Messages {
     pub(super) fn set(&mut self, messages: impl Iterator<Item = Kept>, revision: u64) {
         let mut before: Vec<Option<Entry>> = std::mem::take(&mut self.slots).into_iter().map(Some).collect();
         let order = std::mem::take(&mut self.order);
+        self.moved_at = revision;
         for kept in messages {
             let entry = match kept {
                 Kept::At(position) => before[order[position]].take(),

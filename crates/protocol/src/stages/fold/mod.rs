@@ -228,6 +228,11 @@ impl Fold {
         }
     }
 
+    /// Whether no message came, went or changed its kind after a revision, but for new ones at the end.
+    pub(in crate::stages) const fn has_only_grown_since(&self, revision: u64) -> bool {
+        self.messages.has_only_grown_since(revision)
+    }
+
     /// Applies the next event.
     ///
     /// # Errors

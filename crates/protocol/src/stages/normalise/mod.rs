@@ -17,7 +17,6 @@ use super::fold::Fold;
 use crate::event::{Event, RunStarted};
 use crate::json::Text;
 use crate::message::Message;
-use crate::run::RunAgentInput;
 use lineage::Lineage;
 
 /// Normalises the inputs of the runs of one stream, in order.
@@ -40,7 +39,7 @@ use lineage::Lineage;
 /// assert!(last.contains(r#""messages":[{"role":"user","id":"b","content":"How are you?"}]"#));
 /// # Ok::<(), threadline_protocol::ReadError>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Normaliser {
     lineage: Lineage,
     expander: Expander,
@@ -73,10 +72,11 @@ impl Normaliser {
                 normalised.output = Output::made(altered.into());
             }
         }
-        // A chunk that nobody can read says nothing.
-        if let Ok(expanded) = self.expander.expand(event) {
+        // What was removed is held, so that it is not missed. A chunk that nobody can read says nothing.
+        if let Some(Ok(expanded)) = normalised.output.last().map(|event| self.expander.expand(event)) {
             for event in expanded.iter() {
                 let _ = self.fold.apply(event);
+                self.lineage.keep(event);
             }
         }
         normalised
@@ -87,11 +87,9 @@ impl Normaliser {
         self.lineage.end_run(&self.fold);
         let parent = self.lineage.parent_of(started);
         if parent != self.lineage.head() {
-            let messages =
-                self.lineage.messages(parent).map(|message| (**message).clone()).collect::<Vec<_>>();
-            self.fold = Fold::from_input(&RunAgentInput::new("", "", messages));
+            self.fold = self.lineage.fold(parent);
         }
-        self.lineage.start_run(started, parent);
+        self.lineage.start_run(started, parent, &self.fold);
     }
 
     /// The run's start without the messages that its ancestors hold, if there are any.
