@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use threadline_protocol::codec::Place;
 use threadline_protocol::stages::consumer::{Consumer, Stop};
 use threadline_protocol::stages::fold::Fold as Held;
-use threadline_protocol::{RunAgentInput, Text};
+use threadline_protocol::{EventType, RunAgentInput, Text};
 
 pub(crate) fn run(options: &FoldArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let held = match &options.input_file {
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &FoldArgs, report: &mut Report<'_>) -> Result<(), Fai
 
 struct Fold {
     consumer: Consumer,
-    types: Vec<String>,
+    types: Vec<EventType>,
     stop: Option<Stop>,
     lenient: bool,
 }
@@ -45,7 +45,7 @@ impl Command for Fold {
             return Ok(());
         }
         let types = &mut self.types;
-        let Err(stop) = self.consumer.push(json, |event| types.push(event.type_name().to_string())) else {
+        let Err(stop) = self.consumer.push(json, |event| types.extend(event.event_type())) else {
             return Ok(());
         };
         let message = stop.message.clone();
@@ -83,7 +83,7 @@ struct Folded {
     pending_tool_calls: Vec<Box<RawValue>>,
     usage: Vec<Box<RawValue>>,
     runs: Vec<Box<RawValue>>,
-    event_types: Vec<String>,
+    event_types: Vec<&'static str>,
     warnings: Vec<Warning>,
 }
 
@@ -125,7 +125,7 @@ impl Folded {
             pending_tool_calls: pending.iter().map(Text::to_json).map(raw).collect::<Result<_, _>>()?,
             usage: held.usage().iter().map(|usage| raw(usage.to_json())).collect::<Result<_, _>>()?,
             runs: held.runs().iter().map(|run| raw(run.to_json())).collect::<Result<_, _>>()?,
-            event_types: fold.types.clone(),
+            event_types: fold.types.iter().map(|event_type| event_type.as_str()).collect(),
             warnings: notices
                 .map(|notice| Warning {
                     position: notice.position,
