@@ -32,8 +32,9 @@ impl Command for Repair {
         let Some(received) = translated else { return Ok(()) };
         let event_type = received.event().type_name().to_string();
         let (received, refused) = without_refusals(received);
+        let action = if received.is_some() { "altered" } else { "dropped" };
         for departure in &refused {
-            let message = format!("altered: {departure}");
+            let message = format!("{action}: {departure}");
             report.say(place, &Entry::finding("refused", &event_type, &departure.pointer, &message))?;
         }
         let Some(received) = received else { return Ok(()) };

@@ -6,6 +6,7 @@
 
 use super::subagents;
 use crate::event::{Event, EventType, Received};
+use crate::schema::{Departure, DepartureKind};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -66,14 +67,17 @@ impl PeerVersion {
         if subagents::is_lifecycle(received.event()) {
             return None;
         }
-        let is_tag = |pointer: &str| pointer.ends_with("/subagentRunId");
-        let has_null = received.departures().iter().any(|departure| is_tag(&departure.pointer));
+        // Where a tag may be, null stands for none. Elsewhere the word is as unknown as any other.
+        let is_null_tag = |departure: &Departure| {
+            departure.kind == DepartureKind::NullOptional && departure.pointer.ends_with("/subagentRunId")
+        };
+        let has_null = received.departures().iter().any(is_null_tag);
         let mut event: Event<'_> = received.event().clone();
         if !subagents::remove_tags(&mut event) && !has_null {
             return Some(received);
         }
         let (_, _, mut departures) = received.into_parts();
-        departures.retain(|departure| !is_tag(&departure.pointer));
+        departures.retain(|departure| !is_null_tag(departure));
         Some(Received::from_parts(event.to_json().into(), event, departures))
     }
 }

@@ -1,9 +1,10 @@
 //! What goes on in a stream: the view of a reader who expands chunks and keeps to the sequence rules.
 
 use super::expand::{ExpandError, Expander, Kind, Stream};
-use super::verify::{OpenThings, Verifier, Violation};
+use super::verify::{OpenThings, Owner, Verifier, Violation};
 use crate::event::Event;
 use crate::json::Text;
+use crate::message::Message;
 use std::fmt;
 
 /// What goes on in a stream, whose chunks are left as they are: who has begun what and not ended it. From this
@@ -75,7 +76,17 @@ impl Ongoing {
     /// # Errors
     /// As [`take`](Self::take), and then `each` sees nothing.
     pub fn take_each<'a>(&mut self, event: &Event<'a>, each: impl FnMut(&Event<'a>)) -> Result<(), Refusal> {
-        let before = self.expander.is_changed_by(event).then(|| self.expander.clone());
+        // A reader drops what it does not know before it looks at the order of things.
+        if let Event::Unknown(_) = event {
+            std::iter::once(event).for_each(each);
+            return Ok(());
+        }
+        // A run within another would end all that chunks assemble, only to be refused.
+        if matches!(event, Event::RunStarted(_)) && self.current_run().is_some() {
+            let refused = self.verifier.check(event).into_iter().find(Violation::is_error);
+            return refused.map_or(Ok(()), |violation| Err(Refusal::Rule(violation)));
+        }
+        let before = self.expander.saved(event);
         let expanded = self.expander.expand(event).map_err(Refusal::Chunk)?;
         let mut ends: Vec<&Event<'_>> = Vec::new();
         let mut refusal = None;
@@ -99,9 +110,7 @@ impl Ongoing {
         for end in ends {
             self.verifier.take_back(end);
         }
-        if let Some(before) = before {
-            self.expander = before;
-        }
+        self.expander.restore(before);
         Err(refusal)
     }
 
@@ -114,6 +123,26 @@ impl Ongoing {
     /// What is open, that which chunks have opened included.
     pub(super) fn open_things(&self) -> OpenThings {
         self.verifier.open_things()
+    }
+
+    /// Whether messages that are sent whole say the same about owners as the record.
+    pub(super) fn agrees_with<'m>(&self, messages: impl Iterator<Item = &'m Message<'static>>) -> bool {
+        self.verifier.agrees_with(messages)
+    }
+
+    /// Whose a message is, by the record.
+    pub(super) fn message_owner(&self, id: &Text<'_>) -> Option<Owner<'static>> {
+        self.verifier.message_owner(id)
+    }
+
+    /// Whose the thing is that an event is about, by the record.
+    pub(super) fn recorded_owner(&self, event: &Event<'_>) -> Option<Owner<'static>> {
+        self.verifier.recorded_owner(event)
+    }
+
+    /// Somebody who has a step of that name open.
+    pub(super) fn step_owner(&self, name: &Text<'_>) -> Option<Owner<'static>> {
+        self.verifier.step_owner(name)
     }
 
     /// What chunks have opened, in that order.

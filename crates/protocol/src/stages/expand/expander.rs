@@ -2,7 +2,7 @@
 
 use super::chunk::Chunk;
 use super::error::ExpandError;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Saved};
 use super::stream::{Kind, Stream};
 use crate::event::Event;
 use crate::json::Text;
@@ -83,12 +83,22 @@ impl Expander {
         self.lanes.holding(kind, id)
     }
 
-    /// Whether the next event may open or end something, so that whoever wants to take it back must keep a copy.
-    pub(in crate::stages) fn is_changed_by(&self, event: &Event<'_>) -> bool {
+    /// What the next event may change, for whoever may want to take it back.
+    pub(in crate::stages) fn saved(&self, event: &Event<'_>) -> Saved {
         match Chunk::of(event) {
-            Some(chunk) => chunk.id.as_ref().is_some_and(|id| self.lanes.holding(chunk.kind(), id).is_none()),
-            None => self.lanes.may_be_closed_by(event),
+            Some(chunk) => match chunk.id {
+                Some(id) if self.lanes.holding(chunk.kind(), id).is_none() => {
+                    self.lanes.saved_lane(chunk.tag)
+                }
+                _ => Saved::Nothing,
+            },
+            None => self.lanes.saved_for(event),
         }
+    }
+
+    /// Puts back what an event has changed.
+    pub(in crate::stages) fn restore(&mut self, saved: Saved) {
+        self.lanes.restore(saved);
     }
 
     /// Opens what a chunk names, in the lane of the chunk's tag. Whatever is open there ends.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// What is being assembled, at most one thing a lane. Every question is answered without a search: a stream may have as
 /// many lanes as its producer likes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lanes {
+pub(in crate::stages) struct Lanes {
     /// In the order in which they were opened.
     streams: BTreeMap<u64, Stream>,
     by_owner: BTreeMap<Owner<'static>, u64>,
@@ -69,9 +69,47 @@ impl Lanes {
     pub(super) fn open(&mut self, stream: Stream) {
         let at = self.opened;
         self.opened += 1;
+        self.insert(at, stream);
+    }
+
+    fn insert(&mut self, at: u64, stream: Stream) {
         self.by_owner.insert(stream.owner.clone(), at);
         self.by_id[stream.kind().index()].insert(stream.id.clone(), at);
         self.streams.insert(at, stream);
+    }
+
+    /// What an event that opens or ends something in a lane may change, to be put back.
+    pub(super) fn saved_lane(&self, owner: &Owner<'_>) -> Saved {
+        let at = self.by_owner.get(owner).copied();
+        let stream = at.and_then(|at| Some((at, self.streams.get(&at)?.clone())));
+        Saved::Lane(owner.clone().map(Text::into_owned), stream)
+    }
+
+    /// What an event that is no chunk may change.
+    pub(super) fn saved_for(&self, event: &Event<'_>) -> Saved {
+        if self.streams.is_empty() {
+            return Saved::Nothing;
+        }
+        match Closes::of(event) {
+            Closes::Nothing => Saved::Nothing,
+            Closes::Lane(owner) => self.saved_lane(owner),
+            Closes::Subagent(id) => self.saved_lane(&Some(id.clone())),
+            Closes::All => Saved::All(Box::new(self.clone())),
+        }
+    }
+
+    /// Puts back what was there.
+    pub(super) fn restore(&mut self, saved: Saved) {
+        match saved {
+            Saved::Nothing => {}
+            Saved::All(lanes) => *self = *lanes,
+            Saved::Lane(owner, stream) => {
+                self.close(&owner);
+                if let Some((at, stream)) = stream {
+                    self.insert(at, stream);
+                }
+            }
+        }
     }
 
     /// Ends what a lane assembles.
@@ -100,6 +138,14 @@ impl Lanes {
             Closes::All => self.close_all(),
         }
     }
+}
+
+/// Lanes as they were before an event.
+#[derive(Debug)]
+pub(in crate::stages) enum Saved {
+    Nothing,
+    Lane(Owner<'static>, Option<(u64, Stream)>),
+    All(Box<Lanes>),
 }
 
 /// What an event brings to an end.

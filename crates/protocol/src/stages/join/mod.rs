@@ -3,6 +3,11 @@
 //! Such a reader is told how things are (RUN_STARTED, STATE_SNAPSHOT, MESSAGES_SNAPSHOT), and then whatever makes the rest
 //! legal: the subagents of the run, the starts of everything that is open, and the calls that nobody answered. What follows
 //! is the stream itself, from there on. It never doubles text, since a start of what a snapshot holds says nothing new.
+//!
+//! Three things cannot be told. That a call was answered, to a reader who sees it started again in the same run: it counts as
+//! pending. That a message of an earlier run, which the snapshot shows as its owner's, may be another's in this one: a later
+//! tag is then wrong to the reader, and [`repair`](super::repair) corrects it. And what chunks assemble under an id that an
+//! activity has taken since: the reader holds an empty message beside it.
 
 mod prelude;
 #[cfg(test)]

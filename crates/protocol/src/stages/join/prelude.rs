@@ -7,12 +7,14 @@ use crate::event::{
     TextMessageStart, ToolCallChunk, ToolCallEnd, ToolCallResult, ToolCallStart,
 };
 use crate::json::Text;
-use crate::run::{Interrupts, RunInterrupt, RunOutcome, RunSuccess};
+use crate::message::{AssistantMessage, Message};
+use crate::run::{Interrupts, RunAgentInput, RunInterrupt, RunOutcome, RunSuccess};
 use crate::stages::expand::{Kind, Opening, Stream};
 use crate::stages::fold::{Fold, RunStatus};
 use crate::stages::mint::mint;
 use crate::stages::ongoing::Ongoing;
 use crate::stages::verify::{OpenThing, OpenThings};
+use std::collections::HashSet;
 
 pub(super) fn prelude(joiner: &Joiner) -> Vec<Event<'static>> {
     let Joiner { ongoing, fold, started, subagents } = joiner;
@@ -24,14 +26,21 @@ pub(super) fn prelude(joiner: &Joiner) -> Vec<Event<'static>> {
         return vec![started.clone().into(), state, messages, finished(started, fold)];
     }
     let mut events = Vec::new();
-    events.extend(interrupted_run(fold).into_iter().flatten());
-    events.push(started.clone().into());
     let open = ongoing.open_things();
     // What a snapshot has taken away while it was open is open still, though nobody holds it. Said before the snapshot, it
     // goes the same way.
     let (held, gone) = Starts::of(&open, ongoing, fold);
-    events.extend(gone);
-    events.extend([state, messages]);
+    if gone.is_empty() && !ongoing.agrees_with(fold.messages()) {
+        // The snapshot would give things to others than who has them. What a run says about owners ends with it.
+        let [before, finished] = earlier_run(started, fold);
+        events.extend([before, state, messages, finished]);
+        events.push(with_owners(started, ongoing, fold).into());
+    } else {
+        events.extend(interrupted_run(fold).into_iter().flatten());
+        events.push(started.clone().into());
+        events.extend(gone);
+        events.extend([state, messages]);
+    }
     events.extend(subagents.iter().cloned());
     events.extend(open.steps.into_iter().map(|step| tagged(StepStarted::new(step.id).into(), step.owner)));
     events.extend(open.spans.into_iter().map(|span| tagged(ReasoningStart::new(span.id).into(), span.owner)));
@@ -72,6 +81,33 @@ fn interrupted_run(fold: &Fold) -> Option<[Event<'static>; 2]> {
     ])
 }
 
+/// A run before the one that goes on, for a snapshot: the one whose questions are open, if there is one.
+fn earlier_run(started: &RunStarted<'static>, fold: &Fold) -> [Event<'static>; 2] {
+    interrupted_run(fold).unwrap_or_else(|| {
+        let (thread, run) = (started.thread_id.clone(), &started.run_id);
+        let run = mint(&thread, run, b"before");
+        [RunStarted::new(thread.clone(), run.clone()).into(), RunFinished::new(thread, run).into()]
+    })
+}
+
+/// The run's start, with the owners of messages, which calls inherit. The reader holds the messages, so they say no more.
+fn with_owners(started: &RunStarted<'static>, ongoing: &Ongoing, fold: &Fold) -> RunStarted<'static> {
+    let owned = fold.messages().filter_map(|message| {
+        let id = message.id()?;
+        let mut owned = AssistantMessage::new(id.clone());
+        owned.subagent_run_id = Some(ongoing.message_owner(id)??);
+        Some(Message::from(owned))
+    });
+    let owned: Vec<Message<'static>> = owned.collect();
+    let mut started = started.clone();
+    if !owned.is_empty() {
+        let (thread, run) = (started.thread_id.clone(), started.run_id.clone());
+        let input = started.input.get_or_insert_with(|| RunAgentInput::new(thread, run, Vec::new()).into());
+        input.messages = owned;
+    }
+    started
+}
+
 fn tagged(mut event: Event<'static>, owner: Option<Text<'static>>) -> Event<'static> {
     if let Some(tag) = event.tag_mut() {
         *tag = owner;
@@ -98,14 +134,22 @@ impl<'j> Starts<'j> {
         for thing in starts.opened_by_starts(Kind::Text, &open.texts) {
             starts.message(thing, TextMessageStart::new(thing.id.clone()).into());
         }
+        let texts: HashSet<&Text<'_>> = open.texts.iter().map(|text| &text.id).collect();
         for thing in starts.opened_by_starts(Kind::Reasoning, &open.reasoning) {
+            // A snapshot without reasoning takes none away, so that what this start makes must be something else.
+            if fold.message(&thing.id).is_none() && !texts.contains(&thing.id) {
+                starts.gone.push(TextMessageStart::new(thing.id.clone()).into());
+                starts.gone.push(TextMessageEnd::new(thing.id.clone()).into());
+            }
             starts.message(thing, ReasoningMessageStart::new(thing.id.clone()).into());
         }
+        let calls: HashSet<&Text<'_>> = open.calls.iter().map(|call| &call.id).collect();
+        let unanswered: HashSet<&Text<'_>> = open.unanswered.iter().map(|call| &call.id).collect();
         // In the order in which the calls were started, which is that of the pending ones.
         for call in starts.opened_by_starts(Kind::Call, &open.unanswered) {
-            starts.call(call, open.calls.contains(call));
+            starts.call(call, calls.contains(&call.id));
         }
-        for call in open.calls.iter().filter(|call| !open.unanswered.contains(call)) {
+        for call in open.calls.iter().filter(|call| !unanswered.contains(&call.id)) {
             starts.answered_call(call);
         }
         (starts.held, starts.gone)

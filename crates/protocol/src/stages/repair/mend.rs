@@ -94,7 +94,8 @@ fn mend_rule<'a>(event: &Event<'a>, rule: Rule, ongoing: &Ongoing, names: &CallN
     match rule {
         Rule::BeforeRunStarted => Mend::Add(vec![missing_run(event)]),
         Rule::RunStillActive => mend_nested_run(event, ongoing),
-        Rule::OwnerMismatch | Rule::CallParentMismatch => without_tag(event.clone()),
+        Rule::OwnerMismatch => with_owner(event, ongoing),
+        Rule::CallParentMismatch => without_tag(event.clone()),
         Rule::CallMoved => {
             let Event::ToolCallStart(start) = event else { return Mend::Drop };
             let mut start = start.clone();
@@ -106,12 +107,9 @@ fn mend_rule<'a>(event: &Event<'a>, rule: Rule, ongoing: &Ongoing, names: &CallN
         Rule::TextAlreadyOpen | Rule::ReasoningAlreadyOpen | Rule::CallAlreadyOpen => as_piece(event),
         Rule::StepOfAnother => {
             let Event::StepFinished(step) = event else { return Mend::Drop };
-            let open = ongoing.open_things().steps;
-            let Some(owner) = open.into_iter().find(|open| open.id == step.step_name) else {
-                return Mend::Drop;
-            };
+            let Some(owner) = ongoing.step_owner(&step.step_name) else { return Mend::Drop };
             let mut step = step.clone();
-            step.subagent_run_id = owner.owner;
+            step.subagent_run_id = owner;
             Mend::Alter(step.into())
         }
         Rule::SubagentParentUnknown => {
@@ -132,6 +130,16 @@ fn mend_rule<'a>(event: &Event<'a>, rule: Rule, ongoing: &Ongoing, names: &CallN
         // It says again what was said, or ends what is not there, or comes too late.
         _ => Mend::Drop,
     }
+}
+
+/// With the tag that is on record: said without one, it would be said by the agent, and end what that assembles.
+fn with_owner<'a>(event: &Event<'a>, ongoing: &Ongoing) -> Mend<'a> {
+    let mut event = event.clone();
+    match (ongoing.recorded_owner(&event), event.tag_mut()) {
+        (Some(owner), Some(tag)) if owner.is_some() && owner != *tag => *tag = owner,
+        _ => return without_tag(event),
+    }
+    Mend::Alter(event)
 }
 
 fn without_tag(mut event: Event<'_>) -> Mend<'_> {
@@ -245,21 +253,33 @@ fn as_chunk<'a>(event: &Event<'a>) -> Event<'a> {
 fn as_piece<'a>(event: &Event<'a>) -> Mend<'a> {
     match event {
         Event::TextMessageChunk(chunk) => {
-            let (Some(id), Some(delta)) = (&chunk.message_id, &chunk.delta) else { return Mend::Drop };
+            let Some(id) = &chunk.message_id else { return Mend::Drop };
+            let Some(delta) = delta_of(&chunk.delta, &chunk.metadata, &chunk.raw_event) else {
+                return Mend::Drop;
+            };
             let mut content = TextMessageContent::new(id.clone(), delta.clone());
             carried_over!(content, chunk);
+            content.subagent_run_id.clone_from(&chunk.subagent_run_id);
             Mend::Alter(content.into())
         }
         Event::ReasoningMessageChunk(chunk) => {
-            let (Some(id), Some(delta)) = (&chunk.message_id, &chunk.delta) else { return Mend::Drop };
+            let Some(id) = &chunk.message_id else { return Mend::Drop };
+            let Some(delta) = delta_of(&chunk.delta, &chunk.metadata, &chunk.raw_event) else {
+                return Mend::Drop;
+            };
             let mut content = ReasoningMessageContent::new(id.clone(), delta.clone());
             carried_over!(content, chunk);
+            content.subagent_run_id.clone_from(&chunk.subagent_run_id);
             Mend::Alter(content.into())
         }
         Event::ToolCallChunk(chunk) => {
-            let (Some(id), Some(delta)) = (&chunk.tool_call_id, &chunk.delta) else { return Mend::Drop };
+            let Some(id) = &chunk.tool_call_id else { return Mend::Drop };
+            let Some(delta) = delta_of(&chunk.delta, &chunk.metadata, &chunk.raw_event) else {
+                return Mend::Drop;
+            };
             let mut args = ToolCallArgs::new(id.clone(), delta.clone());
             carried_over!(args, chunk);
+            args.subagent_run_id.clone_from(&chunk.subagent_run_id);
             Mend::Alter(args.into())
         }
         _ => Mend::Drop,
@@ -288,4 +308,14 @@ fn forgotten_ends(finished: &RunFinished<'_>, ongoing: &Ongoing) -> Vec<Event<'s
         events.push(end.into());
     }
     events
+}
+
+/// The text of a chunk as that of a piece, which may say nothing but what it carries.
+fn delta_of<'a, M, R>(
+    delta: &Option<Text<'a>>,
+    metadata: &Option<M>,
+    raw_event: &Option<R>,
+) -> Option<Text<'a>> {
+    let carries = metadata.is_some() || raw_event.is_some();
+    delta.clone().or_else(|| carries.then(Text::default))
 }

@@ -125,10 +125,10 @@ pub fn without_refusals(received: Received<'_>) -> (Option<Received<'_>>, Vec<De
     if refused.is_empty() {
         return (Some(received), refused);
     }
-    let (_, event, _) = received.into_parts();
-    // Events are written without nulls, but a word goes with what it stands in.
+    let (_, event, departures) = received.into_parts();
+    // Events are written without nulls, but a word goes with what it stands in, and so does all that is unknown.
     if refused.iter().any(|departure| departure.kind == DepartureKind::UnknownToken) {
-        return (event.stripped(UnknownWords::Strip).map(|(event, _)| Received::made(event)), refused);
+        return (event.stripped(UnknownWords::Strip).map(|(event, _)| Received::made(event)), departures);
     }
     (Received::read_owned(event.to_json()).ok(), refused)
 }

@@ -28,6 +28,7 @@ mod verifier;
 mod violation;
 
 pub(super) use open::{OpenThing, OpenThings};
+pub(super) use owners::Owner;
 pub use rule::{Options, Rule, Severity};
 pub use verifier::{Verifier, verify_all};
 pub use violation::Violation;

@@ -1,10 +1,11 @@
 //! What is open, for the stages that go on from it.
 
-use super::owners::{Owner, Owners};
+use super::owners::{Authority, Owner, Owners, Ownership};
 use super::run::Run;
 use super::verifier::{Phase, Verifier};
 use crate::event::Event;
 use crate::json::Text;
+use crate::message::Message;
 use crate::stages::expand::{Kind, Stream};
 
 /// Something that is open, and whose it is.
@@ -53,6 +54,47 @@ impl Verifier {
             Kind::Call => &owners.calls,
         };
         owners.get(&stream.id).cloned().flatten()
+    }
+
+    /// Whether messages that are sent whole say the same about owners as the record.
+    pub(in crate::stages) fn agrees_with<'m>(
+        &self,
+        messages: impl Iterator<Item = &'m Message<'static>>,
+    ) -> bool {
+        let mut told = Ownership::default();
+        messages.for_each(|message| told.seed(std::slice::from_ref(message), Authority::Overrules));
+        self.state.run.owners.agrees_with(&told)
+    }
+
+    /// Whose a message is, by the record.
+    pub(in crate::stages) fn message_owner(&self, id: &Text<'_>) -> Option<Owner<'static>> {
+        self.state.run.owners.messages.get(id).cloned()
+    }
+
+    /// Whose the thing is that an event is about, by the record.
+    pub(in crate::stages) fn recorded_owner(&self, event: &Event<'_>) -> Option<Owner<'static>> {
+        let owners = &self.state.run.owners;
+        let owner = match event {
+            Event::TextMessageStart(event) => owners.messages.get(&event.message_id),
+            Event::TextMessageContent(event) => owners.messages.get(&event.message_id),
+            Event::TextMessageEnd(event) => owners.messages.get(&event.message_id),
+            Event::ToolCallStart(event) => owners.calls.get(&event.tool_call_id),
+            Event::ToolCallArgs(event) => owners.calls.get(&event.tool_call_id),
+            Event::ToolCallEnd(event) => owners.calls.get(&event.tool_call_id),
+            Event::ReasoningStart(event) => owners.reasoning.get(&event.message_id),
+            Event::ReasoningEnd(event) => owners.reasoning.get(&event.message_id),
+            Event::ReasoningMessageStart(event) => owners.reasoning.get(&event.message_id),
+            Event::ReasoningMessageContent(event) => owners.reasoning.get(&event.message_id),
+            Event::ReasoningMessageEnd(event) => owners.reasoning.get(&event.message_id),
+            Event::ActivityDelta(event) => owners.activities.get(&event.message_id),
+            _ => None,
+        };
+        owner.cloned()
+    }
+
+    /// Somebody who has a step of that name open.
+    pub(in crate::stages) fn step_owner(&self, name: &Text<'_>) -> Option<Owner<'static>> {
+        self.state.run.steps.any_owner(name).cloned()
     }
 
     /// What is open.

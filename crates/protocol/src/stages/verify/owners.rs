@@ -5,7 +5,7 @@ use crate::message::Message;
 use std::collections::HashMap;
 
 /// A subagent, or the agent itself. The empty id is a subagent's like any other.
-pub(super) type Owner<'a> = Option<Text<'a>>;
+pub(in crate::stages) type Owner<'a> = Option<Text<'a>>;
 
 /// Owners of the things of one kind. They stay on record when the thing ends, until the run does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,11 @@ pub(super) struct Owners(HashMap<Text<'static>, Owner<'static>>);
 impl Owners {
     pub(super) fn get(&self, id: &Text<'_>) -> Option<&Owner<'static>> {
         self.0.get(id.wtf8())
+    }
+
+    /// Whether nothing is another's than the other says.
+    fn agrees_with(&self, other: &Self) -> bool {
+        self.0.iter().all(|(id, owner)| other.get(id).is_none_or(|told| told == owner))
     }
 
     /// Records the owner of a thing, whoever owned it before.
@@ -55,6 +60,14 @@ pub(super) enum Authority {
 }
 
 impl Ownership {
+    /// Whether nothing is another's than the other says.
+    pub(super) fn agrees_with(&self, other: &Self) -> bool {
+        self.messages.agrees_with(&other.messages)
+            && self.calls.agrees_with(&other.calls)
+            && self.activities.agrees_with(&other.activities)
+            && self.reasoning.agrees_with(&other.reasoning)
+    }
+
     /// Records the owners of messages that are sent whole. Calls belong to whom their message belongs to.
     pub(super) fn seed(&mut self, messages: &[Message<'_>], authority: Authority) {
         let record = match authority {
