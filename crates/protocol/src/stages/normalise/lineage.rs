@@ -31,6 +31,7 @@ pub(super) struct Lineage {
 
 #[derive(Debug)]
 struct Run {
+    run_id: Text<'static>,
     parent: Option<RunAt>,
     /// Its events about messages, compacted.
     events: Vec<Event<'static>>,
@@ -105,6 +106,11 @@ impl Lineage {
         longest.copied()
     }
 
+    /// What a run is named, if there is one at that place.
+    pub(super) fn name_of(&self, run: RunAt) -> Option<Text<'static>> {
+        self.runs.get(run).map(|run| run.run_id.clone())
+    }
+
     /// What a run and its ancestors hold.
     pub(super) fn fold(&self, run: Option<RunAt>) -> Fold {
         let mut chain = Vec::new();
@@ -127,7 +133,8 @@ impl Lineage {
         self.by_name.insert((thread_id.clone(), started.run_id.clone().into_owned()), at);
         self.heads.insert(thread_id.clone(), at);
         let history = parent.map(|parent| self.runs[parent].history).unwrap_or_default();
-        self.runs.push(Run { parent, events: Vec::new(), history });
+        let run_id = started.run_id.clone().into_owned();
+        self.runs.push(Run { run_id, parent, events: Vec::new(), history });
         let compactor = Compactor::new(Form::Stream, None);
         let (revision, messages) = (fold.revision(), fold.messages().len());
         self.current = Some(Current { thread_id, compactor, revision, messages });

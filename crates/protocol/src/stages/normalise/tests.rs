@@ -117,7 +117,38 @@ fn an_answer_goes_on_where_it_was_asked() {
     assert_eq!(inputs(&normalised(&stream)), [vec!["u1"], vec![], vec![]]);
 }
 
-fn held(stream: &[Value]) -> String {
+#[test]
+fn what_is_left_does_not_look_like_another_branch() {
+    // The first message is edited, and the run tried again: what is left of its input begins like no run.
+    let input = [user("u1", "Goodbye"), assistant("a1"), user("u2", "?")];
+    let mut retried = run("3", None, &input, "a3");
+    retried.remove(1);
+    let stream =
+        [run("1", None, &[user("u1", "Hello")], "a1"), retried, run("4", None, &input, "a4")].concat();
+    let once = normalised(&stream);
+    assert_eq!(inputs(&once), [vec!["u1"], vec!["u1", "u2"], vec!["u1"]]);
+    assert_eq!((&once[3]["parentRunId"], &once[5]["parentRunId"]), (&json!("1"), &json!("3")));
+    assert_eq!(normalised(&once), once);
+}
+
+#[test]
+fn who_reads_all_branches_as_one_misses_nothing_either() {
+    let mut second = run("2", None, &[user("u", "Hi"), assistant("a"), user("v", "?")], "b");
+    second[1] = json!({"type": "MESSAGES_SNAPSHOT", "messages": [user("u", "Hi"), user("v", "?")]});
+    let stream = [
+        run("1", None, &[user("u", "Hi")], "a"),
+        second,
+        run("3", None, &[user("u", "Hi"), assistant("a"), user("w", "!")], "c"),
+    ]
+    .concat();
+    let once = normalised(&stream);
+    // An ancestor holds it, but the snapshot on the other branch took it away.
+    assert_eq!(inputs(&once), [vec!["u"], vec!["v"], vec!["a", "w"]]);
+    assert_eq!(held(&once), held(&stream));
+}
+
+/// What a reader of the whole stream holds. Only which run is whose parent may be told better than before.
+fn held(stream: &[Value]) -> Value {
     let (mut expander, mut fold) = (Expander::new(), Fold::new());
     for json in stream {
         let event = Received::read_owned(json.to_string()).unwrap().into_event();
@@ -125,7 +156,11 @@ fn held(stream: &[Value]) -> String {
             let _ = fold.apply(event);
         }
     }
-    fold.checkpoint().to_json()
+    let mut held: Value = serde_json::from_str(&fold.checkpoint().to_json()).unwrap();
+    for run in held["runs"].as_array_mut().unwrap() {
+        run.as_object_mut().unwrap().remove("parentRunId");
+    }
+    held
 }
 
 proptest! {
