@@ -4,12 +4,13 @@ use crate::args::{InputFormat, SourceArgs};
 use crate::progress::Progress;
 use crate::report::{Entry, Failure, Report, Severity};
 use crate::sink::JsonSink;
+use crate::translate;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use threadline_protocol::codec::{self, Format, InputDecoder, Payload, Place};
 use threadline_protocol::proto::{self, Decoded};
-use threadline_protocol::stages::translate::Translator;
+use threadline_protocol::stages::translate::{Change, Translator};
 use threadline_protocol::{Envelope, Limits, ReadError, Received};
 
 /// How much is read at a time.
@@ -185,9 +186,8 @@ pub(crate) fn parse_translated<'a>(
     let error = match parse(json, place, report)? {
         Some(Parsed::Event(received)) => match translator.translate(received) {
             Ok(translated) => {
-                for loss in translated.changes.iter().filter(|change| change.is_loss()) {
-                    report.say(place, &Entry::finding("lost", &type_of(json), &loss.pointer, loss))?;
-                }
+                let losses: Vec<Change> = translated.changes.into_iter().filter(Change::is_loss).collect();
+                translate::say_changes(&losses, place, &type_of(json), report)?;
                 return Ok(Some(translated.event));
             }
             Err(error) => error,
@@ -201,7 +201,7 @@ pub(crate) fn parse_translated<'a>(
 }
 
 /// The type of an event that was read.
-fn type_of(json: &str) -> String {
+pub(crate) fn type_of(json: &str) -> String {
     Envelope::read(json).map(|envelope| envelope.type_name().to_string()).unwrap_or_default()
 }
 

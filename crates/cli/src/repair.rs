@@ -1,13 +1,14 @@
 //! `threadline repair`: a stream that breaks rules, made legal.
 
 use crate::args::CommonArgs;
-use crate::events::{self, Command};
+use crate::events::{self, Command, Parsed};
 use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
-use threadline_protocol::EventType;
+use crate::translate;
 use threadline_protocol::codec::Place;
-use threadline_protocol::stages::repair::{Change, Repairer, without_refusals};
+use threadline_protocol::stages::repair::{Change, Repairer, without_malformed, without_refusals};
 use threadline_protocol::stages::translate::Translator;
+use threadline_protocol::{EventType, Received};
 
 pub(crate) fn run(options: &CommonArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let translator = Translator::new();
@@ -28,8 +29,7 @@ struct Repair {
 impl Command for Repair {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         self.last = Some(place);
-        let translated = events::parse_translated(json, &mut self.translator, place, report)?;
-        let Some(received) = translated else { return Ok(()) };
+        let Some(received) = self.parse(json, place, report)? else { return Ok(()) };
         let event_type = received.event().type_name().to_string();
         let (received, refused) = without_refusals(received);
         let action = if received.is_some() { "altered" } else { "dropped" };
@@ -56,6 +56,53 @@ impl Command for Repair {
             changes.iter().try_for_each(|change| say(change, last, report))?;
         }
         self.sink.finish()
+    }
+}
+
+impl Repair {
+    /// The event in the words of 1.0, without what is malformed in it, if it can do without. Every change is said.
+    fn parse(
+        &mut self,
+        json: &str,
+        place: Place,
+        report: &mut Report<'_>,
+    ) -> Result<Option<Received<'static>>, Failure> {
+        let received = match events::parse(json, place, report)? {
+            Some(Parsed::Event(received)) => received.into_owned(),
+            Some(Parsed::Malformed { event_type, error }) => {
+                let Some((text, errors)) = without_malformed(json) else {
+                    let entry = Entry::finding(
+                        "malformed",
+                        &event_type,
+                        error.pointer(),
+                        &format!("dropped: {error}"),
+                    );
+                    return report.say(place, &entry).map(|()| None);
+                };
+                for error in errors {
+                    let message = format!("altered: {error}");
+                    report
+                        .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message))?;
+                }
+                match Received::read_owned(text) {
+                    Ok(received) => received,
+                    Err(_) => return Ok(None),
+                }
+            }
+            None => return Ok(None),
+        };
+        let event_type = events::type_of(json);
+        match self.translator.translate(received) {
+            Ok(translated) => {
+                translate::say_changes(&translated.changes, place, &event_type, report)?;
+                Ok(Some(translated.event))
+            }
+            Err(error) => {
+                let message = format!("dropped: {error}");
+                report.say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message))?;
+                Ok(None)
+            }
+        }
     }
 }
 

@@ -48,7 +48,7 @@ impl Command for Translate {
     }
 }
 
-fn say_changes(
+pub(crate) fn say_changes(
     changes: &[Change],
     place: Place,
     event_type: &str,

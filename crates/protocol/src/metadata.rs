@@ -1,6 +1,6 @@
 //! Metadata, and how it merges.
 
-use crate::json::{Json, JsonObject, NotJson, Reader, write_string};
+use crate::json::{Json, JsonObject, NotJson, Reader};
 use crate::schema::{Context, Field, ReadError};
 
 /// Anything about an event, a message, a call, a tool, an interrupt or a resume entry: an object that is open by
@@ -28,17 +28,7 @@ impl<'a> Metadata<'a> {
                 None => members.push((key, value)),
             }
         }
-        let mut out = String::from("{");
-        for (index, (key, value)) in members.iter().enumerate() {
-            if index > 0 {
-                out.push(',');
-            }
-            write_string(&mut out, key);
-            out.push(':');
-            out.push_str(value.as_str());
-        }
-        out.push('}');
-        Metadata(JsonObject::try_from(Json::made(out)).expect("written with braces"))
+        Metadata(JsonObject::from_members(&members))
     }
 
     /// Merges where both, either or none may be there.

@@ -28,7 +28,7 @@ fn a_broken_stream_becomes_a_good_one() {
         findings,
         [
             "stdin: line 2: TEXT_MESSAGE_START: added: the text message is not open. messageId=m",
-            "stdin: line 3: TEXT_MESSAGE_CONTENT: malformed, left out: expected a string, found a number. path=/messageId, byte=43",
+            "stdin: line 3: TEXT_MESSAGE_CONTENT: dropped: expected a string, found a number. path=/messageId, byte=43",
             "stdin: line 3: TEXT_MESSAGE_END: added: the run's events stopped before their end",
             "stdin: line 3: RUN_ERROR: added: the run's events stopped before their end",
         ]
@@ -78,4 +78,24 @@ fn what_a_client_would_refuse_is_mended() {
     let folded = threadline(&["fold"], ran.text());
     assert_eq!(folded.code, 0, "{}", folded.stderr);
     assert!(folded.text().contains("hm"));
+}
+
+#[test]
+fn a_malformed_member_does_not_cost_the_event() {
+    // Release 0.x had any number for a timestamp.
+    let broken = concat!(
+        "{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\",\"timestamp\":1.5,\"metadata\":3}\n",
+        "{\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\",\"rawEvent\":null}\n",
+    );
+    let ran = threadline(&["repair"], broken);
+    assert_eq!(ran.code, 1);
+    assert_eq!(
+        ran.text(),
+        "{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n{\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n"
+    );
+    let said: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].starts_with("stdin: line 1: RUN_STARTED: altered: "), "{said:?}");
+    // What was only said in the words of 0.x is listed as well.
+    assert_eq!(said[2], "stdin: line 2: RUN_FINISHED: null removed. path=/rawEvent");
 }

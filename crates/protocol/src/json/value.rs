@@ -194,6 +194,21 @@ impl<'a> JsonObject<'a> {
         members
     }
 
+    /// An object of these members, in this order.
+    pub(crate) fn from_members(members: &[(Text<'_>, Json<'_>)]) -> JsonObject<'static> {
+        let mut out = String::from("{");
+        for (index, (key, value)) in members.iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            super::write_string(&mut out, key);
+            out.push(':');
+            out.push_str(value.as_str());
+        }
+        out.push('}');
+        JsonObject(Json::made(out))
+    }
+
     /// The same object, borrowing nothing.
     #[must_use]
     pub fn into_owned(self) -> JsonObject<'static> {

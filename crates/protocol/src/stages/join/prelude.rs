@@ -18,7 +18,8 @@ use std::collections::HashSet;
 
 pub(super) fn prelude(joiner: &Joiner) -> Vec<Event<'static>> {
     let Joiner { ongoing, fold, started, subagents } = joiner;
-    let Some(started) = started else { return Vec::new() };
+    let started = started.clone().or_else(|| last_run(fold));
+    let Some(started) = &started else { return Vec::new() };
     let messages: Vec<_> = fold.messages().cloned().collect();
     let state = StateSnapshot::new(fold.state()).into();
     let messages = MessagesSnapshot::new(messages).into();
@@ -53,6 +54,12 @@ pub(super) fn prelude(joiner: &Joiner) -> Vec<Event<'static>> {
         }
     }
     events
+}
+
+/// The start of the last run that a fold knows of, for who has not followed the stream from its start.
+fn last_run(fold: &Fold) -> Option<RunStarted<'static>> {
+    let run = fold.runs().last()?;
+    Some(RunStarted::new(run.thread_id.clone()?, run.run_id.clone()?))
 }
 
 /// The end of a run on a thread where nothing goes on.

@@ -1,4 +1,4 @@
-use super::join;
+use super::{Joiner, join};
 use crate::stages::expand::Expander;
 use crate::stages::fold::Fold;
 use crate::stages::repair::Repairer;
@@ -146,6 +146,21 @@ fn everything_that_goes_on_is_told() {
             r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"assistant","name":"Ada","subagentRunId":"v"}"#,
         ]
     );
+}
+
+#[test]
+fn a_thread_can_be_joined_from_what_was_kept_of_it() {
+    let mut fold = Fold::new();
+    for json in [
+        r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[{"role":"user","id":"u","content":"Hi"}]}}"#,
+        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#,
+    ] {
+        fold.apply(Received::read(json).unwrap().event()).unwrap();
+    }
+    let prelude: Vec<String> = Joiner::new(fold).prelude().iter().map(Event::to_json).collect();
+    assert_eq!(prelude.len(), 4);
+    assert_eq!(prelude[0], r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#);
+    assert!(prelude[2].contains("Hi"));
 }
 
 #[test]

@@ -149,6 +149,9 @@ fn without_tag(mut event: Event<'_>) -> Mend<'_> {
     }
 }
 
+/// The thread and the run of what belongs to none.
+const UNKNOWN: &str = "unknown";
+
 /// The start of a run that nobody started.
 fn missing_run(event: &Event<'_>) -> Event<'static> {
     match event {
@@ -157,7 +160,7 @@ fn missing_run(event: &Event<'_>) -> Event<'static> {
             RunStarted::new(ids.thread_id, ids.run_id).into()
         }
         // Any thread and any run will do, as the stream names none.
-        _ => RunStarted::new("unknown", "unknown").into(),
+        _ => RunStarted::new(UNKNOWN, UNKNOWN).into(),
     }
 }
 
@@ -169,6 +172,13 @@ fn mend_nested_run<'a>(event: &Event<'a>, ongoing: &Ongoing) -> Mend<'a> {
         .is_some_and(|(thread, run)| *thread == started.thread_id && *run == started.run_id);
     if is_same {
         return Mend::Drop;
+    }
+    // A run of ours was for what came too early, and nothing of it has failed.
+    if ongoing.current_run().is_some_and(|(thread, run)| *thread == UNKNOWN && *run == UNKNOWN) {
+        let finished = RunFinished::new(UNKNOWN, UNKNOWN);
+        let mut events = forgotten_ends(&finished, ongoing);
+        events.push(finished.into());
+        return Mend::Add(events);
     }
     let mut events = closing_events(ongoing, Cause::Truncated);
     events.extend(terminal(ongoing, Cause::Truncated));

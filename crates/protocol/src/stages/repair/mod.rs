@@ -14,7 +14,8 @@ use super::expand::Kind;
 use super::ongoing::{Ongoing, Refusal};
 use super::verify::Rule;
 use crate::event::{Event, EventType, Received};
-use crate::schema::{Departure, DepartureKind, UnknownWords};
+use crate::json::{Json, JsonObject, Text};
+use crate::schema::{Departure, DepartureKind, ReadError, UnknownWords};
 use crate::stages::Output;
 use call_names::CallNames;
 use mend::{Mend, mend};
@@ -110,6 +111,28 @@ impl Repaired<'_, '_> {
             rule: refusal.rule(),
             reason: refusal.to_string(),
         });
+    }
+}
+
+/// Removes from the text of an event the members that are malformed, as long as 1.0 can do without them, and says what was
+/// wrong. `None` if it cannot, or if the text is no event.
+#[must_use]
+pub fn without_malformed(json: &str) -> Option<(String, Vec<ReadError>)> {
+    let mut text = json.to_owned();
+    let mut errors: Vec<ReadError> = Vec::new();
+    loop {
+        let Err(error) = Received::read(&text) else { return Some((text, errors)) };
+        // The top of the pointer is the member to go. What is missing has none.
+        let member = error.pointer().split('/').nth(1).filter(|member| !member.is_empty())?.to_owned();
+        let object = JsonObject::try_from(Json::parse(&text).ok()?).ok()?;
+        let rest: Vec<(Text<'_>, Json<'_>)> =
+            object.members().into_iter().filter(|(key, _)| *key != *member).collect();
+        if rest.len() == object.members().len() {
+            return None;
+        }
+        let rest = JsonObject::from_members(&rest);
+        text = rest.as_json().as_str().to_owned();
+        errors.push(error);
     }
 }
 

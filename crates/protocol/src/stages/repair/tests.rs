@@ -132,6 +132,9 @@ fn a_stream_without_a_run_gets_one() {
     let (out, done) = repaired(&lines(&[custom, FINISHED]));
     assert_eq!(out.len(), 3);
     assert_eq!(done, ["0 added RUN_STARTED"]);
+    // What came too early is no failure.
+    let (_, done) = repaired(&lines(&[custom, STARTED, FINISHED]));
+    assert_eq!(done, ["0 added RUN_STARTED", "1 added RUN_FINISHED"]);
     assert_repaired(&[FINISHED], &[STARTED, FINISHED], &["0 added RUN_STARTED"]);
 }
 
