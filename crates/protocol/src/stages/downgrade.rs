@@ -125,6 +125,17 @@ impl Downgrader {
             Event::StepStarted(_) | Event::StepFinished(_) => return Fate::Gone,
             _ => {}
         }
+        // Most events have nothing that 0.x lacks, and need no copy to find out.
+        let is_structured = matches!(
+            event,
+            Event::RunStarted(_)
+                | Event::RunFinished(_)
+                | Event::MessagesSnapshot(_)
+                | Event::ToolCallResult(_)
+        );
+        if event.subagent_run_id().is_none() && !is_structured {
+            return Fate::Same;
+        }
         let known = losses.len();
         let mut altered = event.clone();
         let untagged = subagents::remove_tags(&mut altered);
