@@ -86,6 +86,14 @@ impl Command for &mut Check {
         Ok(())
     }
 
+    fn joined(&mut self, place: Place) {
+        // Every event of an SSE stream has come here, as an event or as none.
+        let position = place.event - 1;
+        if self.checker.joined(position) {
+            self.places.insert(position, place);
+        }
+    }
+
     fn idle(&mut self) -> Result<(), Failure> {
         Ok(())
     }

@@ -29,6 +29,9 @@ pub(crate) trait Command {
         report.say(place, entry)
     }
 
+    /// Takes note of the first event that a client would not tell from the one before. Comes after all events.
+    fn joined(&mut self, _place: Place) {}
+
     /// Everything that has arrived was taken, and what follows may take its time: whoever waits should see the results.
     fn idle(&mut self) -> Result<(), Failure>;
 
@@ -107,6 +110,9 @@ fn feed<C: Command>(
             }
         }
         if bytes.is_empty() {
+            if let Some(place) = decoder.joined() {
+                command.joined(place);
+            }
             return Ok(());
         }
         command.idle()?;

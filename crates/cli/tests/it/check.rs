@@ -173,6 +173,30 @@ fn exit_codes_tell_what_became_of_it() {
     assert_eq!(threadline(&["check", "no/such/file"], "").code, 3);
 }
 
+/// The reference splits an SSE stream at LF LF and nowhere else.
+#[test]
+fn line_ends_that_clients_do_not_know_are_told() {
+    let start = r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}"#;
+    let end = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#;
+    let sse = |line_end: &str| format!("data: {start}{line_end}{line_end}data: {end}{line_end}{line_end}");
+    assert_eq!(threadline(&["check"], sse("\n")).code, 0);
+    for line_end in ["\r\n", "\r"] {
+        let input = sse(line_end);
+        assert_eq!(threadline(&["check"], input.as_str()).code, 1);
+        let report = json(&input);
+        assert_eq!(
+            (found(&report), &report["verdict"]),
+            (vec![("sse_line_ends", "", "", 1)], &"drift".into())
+        );
+        let place = &report["findings"][0]["places"][0];
+        assert_eq!((&place["event"], &place["line"]), (&2.into(), &3.into()));
+    }
+    // A single event is read at the end all the same, and lines of other formats do not matter.
+    let error = "data: {\"type\":\"RUN_ERROR\",\"message\":\"no\"}\r\n\r\n";
+    assert_eq!(threadline(&["check"], error).code, 0);
+    assert_eq!(threadline(&["check"], format!("{start}\r\n{end}\r\n")).code, 0);
+}
+
 #[test]
 fn recorded_streams_of_1_0_are_conformant() {
     for (sse, jsonl) in captures().iter().filter(|(sse, _)| sse.to_string_lossy().contains("0.11.0")) {

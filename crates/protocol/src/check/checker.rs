@@ -85,6 +85,13 @@ impl Checker {
         self.conclude(Judged { written: None, meant: None, family: Family::Other, issues: vec![issue] })
     }
 
+    /// Takes note that clients cannot tell an event, counted from 0, from what comes before it in its SSE stream. See
+    /// [`SseDecoder::joined`](crate::codec::SseDecoder::joined).
+    pub fn joined(&mut self, position: u64) -> bool {
+        let issue = Issue::new(Severity::Error, Code::SseLineEnds, "");
+        self.findings.add(position, Family::Other, None, issue)
+    }
+
     /// Takes note of something that the next event has lost before it came here, as events in protobuf may.
     pub fn lost(&mut self, event_type: &str, path: &str) -> bool {
         let issue = Issue::new(Severity::Error, Code::LostInProtobuf, path);

@@ -65,6 +65,8 @@ codes! {
     NotJson = "not_json", "the text is no JSON", "write one JSON object an event, in UTF-8";
     NotAnObject = "not_an_object", "the JSON is no object", "write one JSON object an event";
     NoType = "no_type", "the event has no type", "name the event in a member `type`";
+    SseLineEnds = "sse_line_ends", "lines of the SSE stream end in CR, so that clients take several events for one",
+        "end lines with LF alone";
 
     TypeMember = "type_member", "the type stands under another name", "name the event in a member `type`";
     TypeSpelling = "type_spelling", "the type is spelled in another way, and clients drop the event",

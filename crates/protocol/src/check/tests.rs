@@ -180,7 +180,7 @@ fn every_code_has_a_test() {
     let mut tested: BTreeSet<&str> =
         EVENTS.iter().flat_map(|(_, expected)| expected.iter().map(|(_, code, _)| *code)).collect();
     // In tests of their own.
-    tested.extend(["undecodable", "lost_in_protobuf", "not_all_checked"]);
+    tested.extend(["undecodable", "sse_line_ends", "lost_in_protobuf", "not_all_checked"]);
     tested.extend(["input_incomplete", "version_undeclared", "version_other"]);
     for code in Code::all() {
         assert!(!code.summary().is_empty() && !code.advice().is_empty());
@@ -333,6 +333,17 @@ fn what_never_was_a_text_is_counted() {
     assert_eq!((report.events, report.readable), (3, 2));
     let expected = [("run_not_ended", 1, &[3][..]), ("lost_in_protobuf", 1, &[2]), ("undecodable", 1, &[1])];
     assert_eq!(summary(&report), expected);
+}
+
+#[test]
+fn line_ends_are_the_fault_of_the_stream() {
+    let mut checker = Checker::new();
+    checker.push(START);
+    checker.push(r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#);
+    assert!(checker.joined(1));
+    let report = checker.finish();
+    assert_eq!((summary(&report), report.verdict), (vec![("sse_line_ends", 1, &[1][..])], Verdict::Drift));
+    assert_eq!(report.coverage.event_types.iter().map(|usage| usage.deviating).sum::<u64>(), 0);
 }
 
 #[test]

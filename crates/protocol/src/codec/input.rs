@@ -2,7 +2,8 @@
 
 use super::detect::Detector;
 use super::{
-    ArrayDecoder, DecodeError, DocumentDecoder, Format, LineDecoder, Payload, PrefixedDecoder, SseDecoder,
+    ArrayDecoder, DecodeError, DocumentDecoder, Format, LineDecoder, Payload, Place, PrefixedDecoder,
+    SseDecoder,
 };
 use crate::limits::{HEAD_BYTES_MAX, Limits};
 
@@ -52,6 +53,15 @@ impl InputDecoder {
             State::JsonDocument(_) => Some(Format::JsonDocument),
             State::Sse(_) => Some(Format::Sse),
             State::Proto(_) => Some(Format::Proto),
+        }
+    }
+
+    /// As [`SseDecoder::joined`]; no other format has events that the reference client cannot tell apart.
+    #[must_use]
+    pub const fn joined(&self) -> Option<Place> {
+        match &self.state {
+            State::Sse(decoder) => decoder.joined(),
+            _ => None,
         }
     }
 

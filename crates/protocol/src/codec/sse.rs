@@ -42,6 +42,12 @@ pub struct SseDecoder {
     /// The last line ended in CR, so an LF here is the rest of its terminator. Remembering this, rather than
     /// waiting to see the LF, delivers a frame as soon as its blank line ends.
     after_cr: bool,
+    /// The current line follows a CR without LF, so that the reference client takes both lines for one.
+    after_lone_cr: bool,
+    /// A frame with data ended in CR, and no LF LF came since, so that it goes on for the reference client.
+    is_continued: bool,
+    /// The first frame that the reference client cannot tell from what comes before it.
+    joined: Option<Place>,
     mode: Mode,
     frame: PartialFrame,
     /// The partial frame was lent out whole and is to be cleared.
@@ -68,6 +74,9 @@ impl SseDecoder {
             line: 1,
             events: 0,
             after_cr: false,
+            after_lone_cr: false,
+            is_continued: false,
+            joined: None,
             mode: Mode::Decode,
             frame: PartialFrame::default(),
             delivered: false,
@@ -85,6 +94,13 @@ impl SseDecoder {
         // One LF ends a line that was cut off, the other one its frame. After whole frames they mean nothing.
         self.buffer.push(b"\n\n");
         self.buffer.close();
+    }
+
+    /// The first frame so far that the reference client cannot tell from what comes before it, because lines end in CR: it
+    /// splits the stream at LF LF, and joins what stands between.
+    #[must_use]
+    pub const fn joined(&self) -> Option<Place> {
+        self.joined
     }
 
     /// The next frame that has data, or `None` until more input is pushed.
@@ -109,6 +125,8 @@ impl SseDecoder {
             let len = end?;
             if len == 0 {
                 self.end_line(len);
+                // A blank line that ends in LF follows an LF.
+                self.is_continued = self.after_cr && (self.is_continued || self.frame.place.is_some());
                 if let Some(place) = self.frame.place {
                     self.events += 1;
                     self.delivered = true;
@@ -117,9 +135,15 @@ impl SseDecoder {
                 self.frame.clear();
                 continue;
             }
+            if self.after_lone_cr {
+                self.joined.get_or_insert(place);
+            }
             let pending = self.buffer.pending();
             match Field::parse(pending.get(..len).unwrap_or_default()) {
                 Field::Data(value) => {
+                    if self.is_continued {
+                        self.joined.get_or_insert(place);
+                    }
                     let limit = self.limits.event_bytes_max;
                     if self.frame.data_len_with(value) > limit {
                         let place = self.frame.place.unwrap_or(place);
@@ -151,7 +175,8 @@ impl SseDecoder {
             && let Some(&first) = self.buffer.pending().first()
         {
             self.after_cr = false;
-            if first == b'\n' {
+            self.after_lone_cr = first != b'\n';
+            if !self.after_lone_cr {
                 self.buffer.consume(1);
             }
         }
@@ -161,6 +186,7 @@ impl SseDecoder {
     /// Consumes a line of `len` bytes and its terminator.
     fn end_line(&mut self, len: usize) {
         self.after_cr = self.buffer.pending().get(len) == Some(&b'\r');
+        self.after_lone_cr = false;
         self.buffer.consume(len + 1);
         self.line += 1;
     }
@@ -320,6 +346,41 @@ mod tests {
         assert_eq!(sse(["data:a\rdata: b\r\rdata:c\r\r"]), expected);
         let expected = [item("a\nb", at(1, 1, 0)), item("c", at(4, 2, 19))];
         assert_eq!(sse(["data:a\r\ndata: b\r\n\r\ndata:c\r\n\r\n"]), expected);
+    }
+
+    #[test]
+    fn what_the_reference_cannot_tell_apart_is_remembered() {
+        let joined = |input: &str| {
+            let mut decoder = SseDecoder::new(Limits::default());
+            // However it is cut.
+            for byte in input.bytes() {
+                decoder.push(&[byte]);
+                while decoder.next_event().is_some() {}
+            }
+            decoder.finish();
+            while decoder.next_event().is_some() {}
+            let mut whole = SseDecoder::new(Limits::default());
+            whole.push(input.as_bytes());
+            whole.finish();
+            while whole.next_event().is_some() {}
+            assert_eq!(whole.joined(), decoder.joined(), "{input:?}");
+            whole.joined()
+        };
+        assert_eq!(joined("data: a\r\n\r\ndata: b\r\n\r\n"), Some(at(3, 2, 11)));
+        assert_eq!(joined("data: a\r\rdata: b\r\r"), Some(at(3, 2, 9)));
+        assert_eq!(joined("data: a\rdata: b\n\n"), Some(at(2, 1, 8)));
+        assert_eq!(joined("data: a\r\n\r\n: ping\r\n\r\ndata: b\n\n"), Some(at(5, 2, 21)));
+        // One event is read at the end, and wherever LF LF is, a frame ends.
+        for input in [
+            "data: a\r\n\r\n",
+            "data: a\r\r",
+            "data: a\r\n\ndata: b\r\n\n",
+            "data: a\r\n\r\n\ndata: b\n\n",
+            ": ping\r\n\r\ndata: a\n\ndata: b\n\n",
+            "data: a\r\ndata: b\n\n",
+        ] {
+            assert_eq!(joined(input), None, "{input:?}");
+        }
     }
 
     #[test]
