@@ -80,3 +80,9 @@ pub const CHECK_READINGS_MAX: usize = 64;
 
 /// How many bytes a check reads of one event in all those readings, if there are more than eight.
 pub const CHECK_READING_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Of how many activities a check keeps what they show, to judge patches of them.
+pub const CHECK_ACTIVITIES_MAX: usize = 1_000;
+
+/// How many bytes of JSON those activities have in all.
+pub const CHECK_ACTIVITY_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use super::coverage::Coverage;
+use super::documents::Documents;
 use super::family::Family;
 use super::finding::{Findings, Severity, excerpt};
 use super::issue::Issue;
@@ -16,11 +17,13 @@ use crate::schema::{Departure, DepartureKind, ReadError, ReadErrorKind, UnknownW
 use crate::stages::enforce::{Verdict as Enforced, enforce};
 use crate::stages::translate::{Change, ChangeKind, Translator};
 
-/// Checks the events of one stream, in order. It needs memory for what is open and for a bounded number of findings.
+/// Checks the events of one stream, in order. It needs memory for what is open, for the state, and for a bounded number of
+/// activities and findings.
 #[derive(Clone, Debug)]
 pub struct Checker {
     translator: Translator,
     sequence: Sequence,
+    documents: Documents,
     findings: Findings,
     coverage: Coverage,
     position: u64,
@@ -56,6 +59,7 @@ impl Checker {
         Self {
             translator: Translator::new(),
             sequence: Sequence::new(),
+            documents: Documents::default(),
             findings: Findings::default(),
             coverage: Coverage::new(),
             position: 0,
@@ -321,6 +325,9 @@ impl Checker {
         if let (Event::RunStarted(started), false) = (event, is_version_wrong) {
             judged.issues.extend(version_issue(started.protocol_version.as_ref()));
         }
+        if judged.issues.iter().all(|issue| issue.severity < Severity::Error) {
+            judged.issues.extend(self.documents.judge(event));
+        }
         let deviations = judged.issues.iter().filter(|issue| issue.is_deviation());
         let wrong: Vec<String> = deviations.map(|issue| issue.meant_path.clone()).collect();
         self.coverage.count_inside(event, &wrong);
@@ -338,6 +345,10 @@ impl Checker {
         let own = issues.iter().filter(|issue| !is_about_any_event(issue.code));
         let worst = own.map(|issue| issue.severity).max();
         self.failed += u64::from(worst == Some(Severity::Error));
+        // An event of an unknown type changes nothing; one that cannot be read could have been any.
+        if worst == Some(Severity::Error) && (meant.is_some() || written.is_none()) {
+            self.documents.forget(meant);
+        }
         if let Some(meant) = meant {
             self.coverage.count_type(meant, worst >= Some(Severity::Warning));
         }

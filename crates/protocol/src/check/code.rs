@@ -92,6 +92,8 @@ codes! {
         "write milliseconds since 1970 as an integer";
     PatchNotAList = "patch_not_a_list", "a patch is a single operation",
         "write a list of operations, also if it is one";
+    PatchNotAppliable = "patch_not_appliable", "a patch does not fit what it should change, and clients skip it",
+        "send a STATE_SNAPSHOT, or a patch that fits the state";
     TextInObject = "text_in_object", "an object stands where the text itself belongs",
         "write the text as a string";
     LostInProtobuf = "lost_in_protobuf", "a content part of an unknown kind was left out of a protobuf event",

@@ -22,6 +22,7 @@
 mod checker;
 mod code;
 mod coverage;
+mod documents;
 mod family;
 mod finding;
 mod issue;

@@ -181,7 +181,7 @@ fn every_code_has_a_test() {
         EVENTS.iter().flat_map(|(_, expected)| expected.iter().map(|(_, code, _)| *code)).collect();
     // In tests of their own.
     tested.extend(["undecodable", "sse_line_ends", "lost_in_protobuf", "not_all_checked"]);
-    tested.extend(["input_incomplete", "version_undeclared", "version_other"]);
+    tested.extend(["input_incomplete", "version_undeclared", "version_other", "patch_not_appliable"]);
     for code in Code::all() {
         assert!(!code.summary().is_empty() && !code.advice().is_empty());
         if !matches!(code, Code::Sequence(_) | Code::Chunk(_)) {
@@ -258,6 +258,97 @@ fn a_run_that_ends_badly_ends() {
         r#"{"type":"RUN_FINISHED","threadId":"t","runId":"u"}"#,
     ]);
     assert_eq!(summary(&report), [("texts_left_open", 1, &[2][..]), ("run_still_active", 1, &[4])]);
+}
+
+#[test]
+fn patches_are_judged_where_the_stream_shows_what_they_change() {
+    let positions = |events: &[&str]| {
+        let report = check(std::iter::once(START).chain(events.iter().copied()));
+        let patches = report.findings.into_iter().filter(|found| found.code == Code::PatchNotAppliable);
+        patches.map(|found| (found.path, found.positions)).collect::<Vec<_>>()
+    };
+    let state = r#"{"type":"STATE_SNAPSHOT","snapshot":{}}"#;
+    let add = r#"{"type":"STATE_DELTA","delta":[{"op":"add","path":"/no","value":1}]}"#;
+    let replace = r#"{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/no","value":2}]}"#;
+    let at = |path: &str, positions: &[u64]| vec![(path.to_owned(), positions.to_vec())];
+    assert_eq!(positions(&[state, replace, add, replace, state, replace]), at("/delta", &[2, 6]));
+    // Nobody knows what it is to change.
+    assert_eq!(positions(&[replace]), []);
+    let deep = format!(r#"{{"type":"STATE_SNAPSHOT","snapshot":{}{}}}"#, "[".repeat(600), "]".repeat(600));
+    assert_eq!(positions(&[state, &deep, replace]), []);
+    // What has errors, or cannot be read, could have made it fit.
+    for wrong in [r#"{"type":"STATE_DELTA","delta":5}"#, r#"{"type":"STATE_SNAPSHOT","state":{"no":1}}"#, "{"]
+    {
+        assert_eq!(positions(&[state, wrong, replace]), [], "{wrong}");
+    }
+    assert_eq!(positions(&[state, r#"{"type":"VENDOR"}"#, replace]), at("/delta", &[3]));
+    // Our own limits are not those of clients.
+    let test = r#"{"op":"test","path":"","value":{}},"#.repeat(1_000);
+    let long = format!(r#"{{"type":"STATE_DELTA","delta":[{test}{{"op":"add","path":"/no","value":1}}]}}"#);
+    assert_eq!(positions(&[state, &long, replace]), []);
+
+    let activity = |content: &str| {
+        format!(r#"{{"type":"ACTIVITY_SNAPSHOT","messageId":"m","activityType":"a","content":{content}}}"#)
+    };
+    let patch = |operation: &str| {
+        format!(r#"{{"type":"ACTIVITY_DELTA","messageId":"m","activityType":"a","patch":[{operation}]}}"#)
+    };
+    let remove = patch(r#"{"op":"remove","path":"/x"}"#);
+    let whole = patch(r#"{"op":"replace","path":"","value":1}"#);
+    let (empty, full) = (activity("{}"), activity(r#"{"x":1}"#));
+    assert_eq!(positions(&[&full, &remove, &remove, &whole]), at("/patch", &[3, 4]));
+    assert_eq!(positions(&[&remove]), []);
+    let messages = r#"{"type":"MESSAGES_SNAPSHOT","messages":[]}"#;
+    assert_eq!(positions(&[&empty, messages, &remove]), []);
+    // It changes nothing if there is an activity, and else the history may have one.
+    let kept = full.replace("\"content\"", "\"replace\":false,\"content\"");
+    assert_eq!(positions(&[&empty, &kept, &remove]), at("/patch", &[3]));
+    assert_eq!(positions(&[&kept, &remove, &remove]), []);
+}
+
+#[test]
+fn requests_tell_the_state_before_the_first_run() {
+    let start = |run: &str, thread: &str, state: &str| {
+        let input = format!(r#""input":{{"threadId":"{thread}","runId":"{run}","messages":[]{state}}}"#);
+        format!(
+            r#"{{"type":"RUN_STARTED","threadId":"{thread}","runId":"{run}","protocolVersion":"1.0",{input}}}"#
+        )
+    };
+    let end = r#"{"type":"RUN_ERROR","message":"no"}"#;
+    let replace = r#"{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":2}]}"#;
+    let count = |events: &[&str]| {
+        let report = check(events.iter().copied());
+        report.findings.iter().filter(|found| found.code == Code::PatchNotAppliable).count()
+    };
+    assert_eq!(count(&[&start("r", "t", ""), replace]), 1);
+    assert_eq!(count(&[&start("r", "t", r#","state":{"b":1}"#), replace]), 1);
+    assert_eq!(count(&[&start("r", "t", r#","state":{"a":1}"#), replace]), 0);
+    // Between runs the client may change it, and another thread has another one.
+    let state = r#"{"type":"STATE_SNAPSHOT","snapshot":{"b":1}}"#;
+    assert_eq!(count(&[START, state, end, &start("s", "t", r#","state":{"b":1}"#), replace]), 1);
+    assert_eq!(count(&[START, state, end, &start("s", "t", r#","state":{"c":1}"#), replace]), 0);
+    let other = r#"{"type":"RUN_STARTED","threadId":"u","runId":"s","protocolVersion":"1.0"}"#;
+    assert_eq!(count(&[START, state, end, other, replace]), 0);
+}
+
+#[test]
+fn memory_of_activities_is_bounded() {
+    let mut checker = Checker::new();
+    checker.push(START);
+    for number in 0..1_100 {
+        checker.push(&format!(
+            r#"{{"type":"ACTIVITY_SNAPSHOT","messageId":"{number}","activityType":"a","content":{{}}}}"#
+        ));
+    }
+    for number in 0..1_100 {
+        let remove = r#"[{"op":"remove","path":"/x"}]"#;
+        checker.push(&format!(
+            r#"{{"type":"ACTIVITY_DELTA","messageId":"{number}","activityType":"a","patch":{remove}}}"#
+        ));
+    }
+    let report = checker.finish();
+    let found = report.findings.iter().find(|found| found.code == Code::PatchNotAppliable).unwrap();
+    assert_eq!(found.count, crate::limits::CHECK_ACTIVITIES_MAX as u64);
 }
 
 #[test]

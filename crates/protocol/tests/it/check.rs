@@ -1,10 +1,10 @@
 //! The checker agrees with the stages, and survives everything.
 
 use proptest::prelude::*;
-use threadline_protocol::Received;
-use threadline_protocol::check::{CheckReport, Checker, Severity, Verdict};
+use threadline_protocol::check::{CheckReport, Checker, Code, Finding, Severity, Verdict};
 use threadline_protocol::stages::consumer::Consumer;
 use threadline_protocol::stages::fold::Fold;
+use threadline_protocol::{Event, Received};
 use threadline_testkit::random::Random;
 use threadline_testkit::{any_event, mutate, streams};
 
@@ -32,14 +32,99 @@ fn first_loss(events: &[String]) -> Option<u64> {
     })
 }
 
+fn unappliable(report: &CheckReport) -> Vec<&Finding> {
+    report.findings.iter().filter(|found| found.code == Code::PatchNotAppliable).collect()
+}
+
+/// Runs with little but patches and what they change, many of which do not fit.
+fn changes(random: &mut Random) -> Vec<String> {
+    let mut events = Vec::new();
+    for run in 0..3 {
+        let input = match random.below(3) {
+            0 => String::new(),
+            1 => format!(r#","input":{{"threadId":"t","runId":"{run}","messages":[]}}"#),
+            _ => format!(r#","input":{{"threadId":"t","runId":"{run}","messages":[],"state":{{"a":1}}}}"#),
+        };
+        events.push(format!(r#"{{"type":"RUN_STARTED","threadId":"t","runId":"{run}"{input}}}"#));
+        for _ in 0..random.below(12) {
+            let event = *random.pick(CHANGES);
+            let [operation, id] = [OPERATIONS, &["m", "n"]].map(|choices| *random.pick(choices));
+            events.push(event.replace("<operation>", operation).replace("<id>", id));
+        }
+        events.push(r#"{"type":"RUN_ERROR","message":"no"}"#.to_owned());
+    }
+    events
+}
+
+const CHANGES: &[&str] = &[
+    r#"{"type":"STATE_SNAPSHOT","snapshot":{}}"#,
+    r#"{"type":"STATE_DELTA","delta":[<operation>]}"#,
+    r#"{"type":"STATE_DELTA","delta":[{"op":"add","path":"/b","value":[]},<operation>]}"#,
+    r#"{"type":"ACTIVITY_SNAPSHOT","messageId":"<id>","activityType":"t","content":{"a":1}}"#,
+    r#"{"type":"ACTIVITY_SNAPSHOT","messageId":"<id>","activityType":"t","content":{},"replace":false}"#,
+    r#"{"type":"ACTIVITY_DELTA","messageId":"<id>","activityType":"t","patch":[<operation>]}"#,
+    r#"{"type":"ACTIVITY_DELTA","messageId":"<id>","activityType":"t","patch":[<operation>]}"#,
+    r#"{"type":"MESSAGES_SNAPSHOT","messages":[]}"#,
+    r#"{"type":"TOOL_CALL_RESULT","messageId":"<id>","toolCallId":"c","content":"x"}"#,
+];
+
+const OPERATIONS: &[&str] = &[
+    r#"{"op":"add","path":"/a","value":1}"#,
+    r#"{"op":"remove","path":"/a"}"#,
+    r#"{"op":"replace","path":"/a","value":{"b":1}}"#,
+    r#"{"op":"move","from":"/a","path":"/b"}"#,
+    r#"{"op":"test","path":"/a","value":1}"#,
+    r#"{"op":"replace","path":"","value":{"a":2}}"#,
+    r#"{"op":"replace","path":"","value":3}"#,
+];
+
+/// The events with patches that a client cannot apply.
+fn refused_patches(events: &[String]) -> Vec<u64> {
+    let read = |event| Received::read(event).expect("no event is lost");
+    let fold = events.iter().find_map(|event| match read(event).event() {
+        Event::RunStarted(started) => Some(started.input.as_deref().map_or_else(Fold::new, Fold::from_input)),
+        _ => None,
+    });
+    let mut consumer = Consumer::new(fold.unwrap_or_default());
+    for event in events {
+        consumer.push(event, |_| {}).expect("no event is lost");
+    }
+    let notices = consumer.notices().iter().filter(|notice| notice.message.contains("patch"));
+    notices.map(|notice| notice.position).collect()
+}
+
 proptest! {
     #[test]
     fn valid_streams_have_no_faults(seed: u64) {
         let events: Vec<String> =
             streams::valid(&mut Random::new(seed)).iter().map(ToString::to_string).collect();
         let report = check(&events);
-        prop_assert_eq!((report.errors, report.warnings), (0, 0), "{:?}", report.findings);
-        prop_assert_eq!(report.verdict, Verdict::Conformant);
+        let unappliable = unappliable(&report);
+        let warnings: u64 = unappliable.iter().map(|found| found.count).sum();
+        prop_assert_eq!((report.errors, report.warnings), (0, warnings), "{:?}", report.findings);
+        let is_conformant = report.verdict == Verdict::Conformant;
+        prop_assert_eq!(is_conformant, unappliable.is_empty());
+    }
+
+    #[test]
+    fn patches_that_do_not_fit_do_not_for_clients(seed: u64, is_about_patches: bool) {
+        let mut random = Random::new(seed);
+        let mut events = match is_about_patches {
+            true => changes(&mut random),
+            false => streams::wild(&mut random).iter().map(ToString::to_string).collect(),
+        };
+        // From there on a client has not what the check assumes.
+        if let Some(end) = first_loss(&events) {
+            events.truncate(usize::try_from(end).expect("it is an index"));
+        }
+        let report = check(&events);
+        let refused = refused_patches(&events);
+        let mut count = 0;
+        for found in unappliable(&report) {
+            prop_assert!(found.positions.iter().all(|at| refused.contains(at)), "{found:?} {refused:?}");
+            count += found.count;
+        }
+        prop_assert!(count <= refused.len() as u64);
     }
 
     #[test]
