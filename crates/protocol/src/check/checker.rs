@@ -341,8 +341,9 @@ impl Checker {
         let position = self.position;
         self.position += 1;
         let Judged { written, meant, family, issues } = judged;
-        // That there is no run is the stream's fault, and not that of each event.
-        let own = issues.iter().filter(|issue| !is_about_any_event(issue.code));
+        // That there is no run is the stream's fault, and not that of each event, but for those that end one.
+        let is_end = matches!(meant, Some("RUN_FINISHED" | "RUN_ERROR"));
+        let own = issues.iter().filter(|issue| is_end || !is_about_any_event(issue.code));
         let worst = own.map(|issue| issue.severity).max();
         self.failed += u64::from(worst == Some(Severity::Error));
         // An event of an unknown type changes nothing; one that cannot be read could have been any.

@@ -225,6 +225,25 @@ fn a_missing_run_is_one_finding() {
 }
 
 #[test]
+fn an_end_without_a_run_is_wrong_itself() {
+    let [finished, failed] =
+        [r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#, r#"{"type":"RUN_ERROR","message":"no"}"#];
+    let custom = r#"{"type":"CUSTOM","name":"n","value":1}"#;
+    let deviating = |events: [&str; 4], name: &str| {
+        let report = check(events);
+        let usage = report.coverage.event_types.into_iter().find(|usage| usage.name == name).unwrap();
+        (usage.used, usage.deviating)
+    };
+    assert_eq!(deviating([START, failed, finished, custom], "RUN_FINISHED"), (1, 1));
+    assert_eq!(deviating([START, failed, failed, custom], "RUN_ERROR"), (2, 1));
+    // Clients accept an error after the end.
+    assert_eq!(deviating([START, finished, failed, custom], "RUN_ERROR"), (1, 0));
+    assert_eq!(deviating([START, custom, custom, finished], "RUN_FINISHED"), (1, 0));
+    // What is said outside of a run would be right inside of one.
+    assert_eq!(deviating([START, finished, custom, custom], "CUSTOM"), (2, 0));
+}
+
+#[test]
 fn a_missing_start_is_one_finding() {
     let content = r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"x"}"#;
     let mut events = vec![START, "{"];
