@@ -180,15 +180,34 @@ impl<'a> Report<'a> {
     }
 }
 
-/// What an event says must neither forge a line of ours nor command the terminal.
+/// What an event says must neither forge a line of ours, nor command the terminal, nor look like something else.
 pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() {
+        if character.is_control() || is_invisible(character) {
             out.extend(character.escape_default());
         } else {
             out.push(character);
         }
     }
     out
+}
+
+/// Characters without width, and those that turn the direction of what follows.
+const fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_escaped() {
+        assert_eq!(
+            printable("a\u{202E}b\u{200B}\u{2066}\u{FEFF}\n"),
+            r"a\u{202e}b\u{200b}\u{2066}\u{feff}\n"
+        );
+        assert_eq!(printable("für 東京 עברית 🙂"), "für 東京 עברית 🙂");
+    }
 }
