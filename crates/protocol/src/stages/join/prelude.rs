@@ -145,8 +145,10 @@ impl<'j> Starts<'j> {
         for thing in starts.opened_by_starts(Kind::Reasoning, &open.reasoning) {
             // A snapshot without reasoning takes none away, so that what this start makes must be something else.
             if fold.message(&thing.id).is_none() && !texts.contains(&thing.id) {
-                starts.gone.push(TextMessageStart::new(thing.id.clone()).into());
-                starts.gone.push(TextMessageEnd::new(thing.id.clone()).into());
+                // Its owner goes on record, too, for what is encrypted may be said of either.
+                let (id, owner) = (&thing.id, &thing.owner);
+                starts.gone.push(tagged(TextMessageStart::new(id.clone()).into(), owner.clone()));
+                starts.gone.push(tagged(TextMessageEnd::new(id.clone()).into(), owner.clone()));
             }
             starts.message(thing, ReasoningMessageStart::new(thing.id.clone()).into());
         }

@@ -183,6 +183,25 @@ fn owners_on_record_are_those_of_the_run() {
 }
 
 #[test]
+fn reasoning_that_a_snapshot_took_away_is_still_its_owner_s() {
+    let stream: Vec<String> = [
+        r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
+        r#"{"type":"REASONING_MESSAGE_START","messageId":"q","role":"reasoning","subagentRunId":"s"}"#,
+        r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"p","role":"reasoning","content":"thought"}]}"#,
+        r#"{"type":"REASONING_ENCRYPTED_VALUE","subtype":"message","entityId":"q","encryptedValue":"x","subagentRunId":"s"}"#,
+        r#"{"type":"REASONING_MESSAGE_CONTENT","messageId":"q","delta":"a","subagentRunId":"s"}"#,
+        r#"{"type":"REASONING_MESSAGE_END","messageId":"q"}"#,
+        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#,
+    ]
+    .map(ToOwned::to_owned)
+    .into();
+    let events = read(&stream);
+    for offset in 0..=events.len() {
+        assert_eq!(consumed(&joined(&events, offset)), consumed(&events), "{offset}");
+    }
+}
+
+#[test]
 fn questions_stay_open_while_another_run_goes_on() {
     let stream: Vec<String> = [
         r#"{"type":"RUN_STARTED","threadId":"t","runId":"1"}"#,
