@@ -1,12 +1,12 @@
 //! `threadline compact`: an equivalent, shorter stream.
 
 use crate::args::CompactArgs;
-use crate::events::{self, Command};
+use crate::events::{self, Command, Parsed};
 use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::codec::Place;
 use threadline_protocol::stages::compact::Compactor;
-use threadline_protocol::stages::translate::Translator;
+use threadline_protocol::stages::translate::{Change, Translator};
 use threadline_protocol::{Event, Json};
 
 pub(crate) fn run(options: &CompactArgs, report: &mut Report<'_>) -> Result<(), Failure> {
@@ -35,7 +35,15 @@ struct Compact {
 impl Command for Compact {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         // Chunks of 1.0 end where thoughts of 0.x begin, so that both must speak the same language.
-        let translated = events::parse_translated(json, &mut self.translator, place, report)?;
+        let received = match events::parse(json, place, report)? {
+            Some(Parsed::Event(received)) => received,
+            Some(Parsed::Malformed { event_type, error }) => {
+                return events::left_out(&event_type, &error, place, report);
+            }
+            None => return Ok(()),
+        };
+        let read = (received, json);
+        let translated = events::translated(read, &mut self.translator, Change::is_loss, place, report)?;
         let Some(received) = translated else { return Ok(()) };
         match self.compactor.push_borrowed(received.event()) {
             Ok(settled) => write(&mut self.sink, &settled),

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use threadline_protocol::codec::{self, Format, InputDecoder, Payload, Place};
 use threadline_protocol::proto::{self, Decoded};
-use threadline_protocol::stages::translate::{Change, Translator};
+use threadline_protocol::stages::translate::{Change, Translated, Translator};
 use threadline_protocol::{Envelope, Limits, ReadError, Received};
 
 /// How much is read at a time.
@@ -181,33 +181,40 @@ pub(crate) fn parse_or_pass<'a>(
     }
 }
 
-/// Reads an event and puts it into the words of 1.0. What has no place there is reported, and so is an event that is
-/// malformed, which is left out.
-pub(crate) fn parse_translated<'a>(
-    json: &'a str,
+/// Puts an event into the words of 1.0, and reports those of the changes that `matter`. One that is malformed in these words
+/// is reported and left out.
+pub(crate) fn translated<'a>(
+    (received, json): (Received<'a>, &str),
     translator: &mut Translator,
+    matter: fn(&Change) -> bool,
     place: Place,
     report: &mut Report<'_>,
 ) -> Result<Option<Received<'a>>, Failure> {
-    let error = match parse(json, place, report)? {
-        Some(Parsed::Event(received)) => match translator.translate(received) {
-            Ok(translated) => {
-                let losses: Vec<Change> = translated.changes.into_iter().filter(Change::is_loss).collect();
-                translate::say_changes(&losses, place, &type_of(json), report)?;
-                return Ok(Some(translated.event));
+    match translator.translate(received) {
+        Ok(Translated { event, mut changes }) => {
+            changes.retain(matter);
+            if !changes.is_empty() {
+                translate::say_changes(&changes, place, &type_of(json), report)?;
             }
-            Err(error) => error,
-        },
-        Some(Parsed::Malformed { error, .. }) => error,
-        None => return Ok(None),
-    };
+            Ok(Some(event))
+        }
+        Err(error) => left_out(&type_of(json), &error, place, report).map(|()| None),
+    }
+}
+
+/// Reports an event that is malformed and goes nowhere.
+pub(crate) fn left_out(
+    event_type: &str,
+    error: &ReadError,
+    place: Place,
+    report: &mut Report<'_>,
+) -> Result<(), Failure> {
     let message = format!("malformed, left out: {error}");
-    report.say(place, &Entry::finding("malformed", &type_of(json), error.pointer(), &message))?;
-    Ok(None)
+    report.say(place, &Entry::finding("malformed", event_type, error.pointer(), &message))
 }
 
 /// The type of an event that was read.
-pub(crate) fn type_of(json: &str) -> String {
+fn type_of(json: &str) -> String {
     Envelope::read(json).map(|envelope| envelope.type_name().to_string()).unwrap_or_default()
 }
 

@@ -27,7 +27,7 @@ impl Command for Normalise {
         if normalised.removed.is_empty() {
             return Ok(());
         }
-        let message = format!("{} messages removed, which earlier runs hold", normalised.removed.len());
+        let message = format!("messages removed that its ancestors hold: {}", normalised.removed.len());
         let (severity, code, path) = (Severity::Note, "normalised", "/input/messages");
         report.say(place, &Entry { severity, code, event_type: Some("RUN_STARTED"), path, message })
     }

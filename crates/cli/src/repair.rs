@@ -4,7 +4,6 @@ use crate::args::CommonArgs;
 use crate::events::{self, Command, Parsed};
 use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
-use crate::translate;
 use threadline_protocol::codec::Place;
 use threadline_protocol::stages::repair::{Change, Repairer, without_malformed, without_refusals};
 use threadline_protocol::stages::translate::Translator;
@@ -29,13 +28,34 @@ struct Repair {
 impl Command for Repair {
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         self.last = Some(place);
-        let Some(received) = self.parse(json, place, report)? else { return Ok(()) };
-        let event_type = received.event().type_name().to_string();
+        let mended;
+        let read = match events::parse(json, place, report)? {
+            Some(Parsed::Event(received)) => (received, json),
+            Some(Parsed::Malformed { event_type, error }) => {
+                let Some((text, errors)) = without_malformed(json) else {
+                    return events::left_out(&event_type, &error, place, report);
+                };
+                for error in errors {
+                    let message = format!("altered: {error}");
+                    report
+                        .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message))?;
+                }
+                mended = text;
+                match Received::read(&mended) {
+                    Ok(received) => (received, mended.as_str()),
+                    Err(error) => return events::left_out(&event_type, &error, place, report),
+                }
+            }
+            None => return Ok(()),
+        };
+        let translated = events::translated(read, &mut self.translator, |_| true, place, report)?;
+        let Some(received) = translated else { return Ok(()) };
+        let event_type = received.event().event_type();
         let (received, refused) = without_refusals(received);
         let action = if received.is_some() { "altered" } else { "dropped" };
         for departure in &refused {
             let message = format!("{action}: {departure}");
-            report.say(place, &Entry::finding("refused", &event_type, &departure.pointer, &message))?;
+            report.say(place, &Entry::finding("refused", name(event_type), &departure.pointer, &message))?;
         }
         let Some(received) = received else { return Ok(()) };
         let repaired = self.repairer.repair(received.event());
@@ -59,55 +79,12 @@ impl Command for Repair {
     }
 }
 
-impl Repair {
-    /// The event in the words of 1.0, without what is malformed in it, if it can do without. Every change is said.
-    fn parse(
-        &mut self,
-        json: &str,
-        place: Place,
-        report: &mut Report<'_>,
-    ) -> Result<Option<Received<'static>>, Failure> {
-        let received = match events::parse(json, place, report)? {
-            Some(Parsed::Event(received)) => received.into_owned(),
-            Some(Parsed::Malformed { event_type, error }) => {
-                let Some((text, errors)) = without_malformed(json) else {
-                    let entry = Entry::finding(
-                        "malformed",
-                        &event_type,
-                        error.pointer(),
-                        &format!("dropped: {error}"),
-                    );
-                    return report.say(place, &entry).map(|()| None);
-                };
-                for error in errors {
-                    let message = format!("altered: {error}");
-                    report
-                        .say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message))?;
-                }
-                match Received::read_owned(text) {
-                    Ok(received) => received,
-                    Err(_) => return Ok(None),
-                }
-            }
-            None => return Ok(None),
-        };
-        let event_type = events::type_of(json);
-        match self.translator.translate(received) {
-            Ok(translated) => {
-                translate::say_changes(&translated.changes, place, &event_type, report)?;
-                Ok(Some(translated.event))
-            }
-            Err(error) => {
-                let message = format!("dropped: {error}");
-                report.say(place, &Entry::finding("malformed", &event_type, error.pointer(), &message))?;
-                Ok(None)
-            }
-        }
-    }
+fn say(change: &Change, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
+    let message = format!("{}: {}", change.action.name(), change.reason);
+    report.say(place, &Entry::finding(change.rule, name(change.event_type), "", &message))
 }
 
-fn say(change: &Change, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
-    let event_type = change.event_type.map_or("event", EventType::as_str);
-    let message = format!("{}: {}", change.action.name(), change.reason);
-    report.say(place, &Entry::finding(change.rule, event_type, "", &message))
+/// The type of an event, of which those that 1.0 does not have are never changed.
+fn name(event_type: Option<EventType>) -> &'static str {
+    event_type.map_or("event", EventType::as_str)
 }

@@ -17,5 +17,5 @@ fn what_earlier_runs_hold_is_left_out() {
     let ran = threadline(&["normalise"], run("1", one) + &run("2", &format!("{one},{two}")));
     assert_eq!(ran.code, 0);
     assert_eq!(ran.text(), run("1", one) + &run("2", two));
-    assert_eq!(ran.stderr, "stdin: line 3: RUN_STARTED: 1 messages removed, which earlier runs hold\n");
+    assert_eq!(ran.stderr, "stdin: line 3: RUN_STARTED: messages removed that its ancestors hold: 1\n");
 }

@@ -28,7 +28,7 @@ fn a_broken_stream_becomes_a_good_one() {
         findings,
         [
             "stdin: line 2: TEXT_MESSAGE_START: added: the text message is not open. messageId=m",
-            "stdin: line 3: TEXT_MESSAGE_CONTENT: dropped: expected a string, found a number. path=/messageId, byte=43",
+            "stdin: line 3: TEXT_MESSAGE_CONTENT: malformed, left out: expected a string, found a number. path=/messageId, byte=43",
             "stdin: line 3: TEXT_MESSAGE_END: added: the run's events stopped before their end",
             "stdin: line 3: RUN_ERROR: added: the run's events stopped before their end",
         ]

@@ -88,12 +88,12 @@ impl Ongoing {
         }
         let before = self.expander.saved(event);
         let expanded = self.expander.expand(event).map_err(Refusal::Chunk)?;
-        let mut ends: Vec<&Event<'_>> = Vec::new();
+        let mut taken: Vec<&Event<'_>> = Vec::new();
         let mut refusal = None;
         let mut rest = expanded.iter().peekable();
         while let Some(one) = rest.next() {
             let Some(violation) = self.verifier.check(one).into_iter().find(Violation::is_error) else {
-                ends.push(one);
+                taken.push(one);
                 continue;
             };
             let is_end = rest.peek().is_some() && is_end(one);
@@ -107,7 +107,7 @@ impl Ongoing {
             expanded.iter().for_each(each);
             return Ok(());
         };
-        for end in ends {
+        for end in taken {
             self.verifier.take_back(end);
         }
         self.expander.restore(before);

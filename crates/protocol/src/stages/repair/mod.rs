@@ -14,7 +14,7 @@ use super::expand::Kind;
 use super::ongoing::{Ongoing, Refusal};
 use super::verify::Rule;
 use crate::event::{Event, EventType, Received};
-use crate::json::{Json, JsonObject, Text};
+use crate::json::{Json, JsonObject};
 use crate::schema::{Departure, DepartureKind, ReadError, UnknownWords};
 use crate::stages::Output;
 use call_names::CallNames;
@@ -125,13 +125,10 @@ pub fn without_malformed(json: &str) -> Option<(String, Vec<ReadError>)> {
         // The top of the pointer is the member to go. What is missing has none.
         let member = error.pointer().split('/').nth(1).filter(|member| !member.is_empty())?.to_owned();
         let object = JsonObject::try_from(Json::parse(&text).ok()?).ok()?;
-        let rest: Vec<(Text<'_>, Json<'_>)> =
-            object.members().into_iter().filter(|(key, _)| *key != *member).collect();
-        if rest.len() == object.members().len() {
-            return None;
-        }
-        let rest = JsonObject::from_members(&rest);
-        text = rest.as_json().as_str().to_owned();
+        let mut members = object.members();
+        let place = members.iter().position(|(key, _)| *key == *member)?;
+        members.remove(place);
+        text = JsonObject::from_members(&members).as_json().as_str().to_owned();
         errors.push(error);
     }
 }
