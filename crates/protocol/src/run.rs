@@ -1,6 +1,6 @@
 //! What a run is asked, and how it ends.
 
-use crate::json::{Count, JsonNonNull, JsonObject, Reader, Text};
+use crate::json::{Count, Json, JsonNonNull, JsonObject, Reader, Text};
 use crate::message::Message;
 use crate::metadata::Metadata;
 use crate::schema::{Context, Field, Flow, ReadError, Removals, object, tokens, union};
@@ -29,6 +29,14 @@ object! {
         optional forwarded_props with_forwarded_props: JsonNonNull<'a> = "forwardedProps";
         /// Answers to interrupts.
         optional resume with_resume: Vec<ResumeEntry<'a>> = "resume";
+    }
+}
+
+impl RunAgentInput<'_> {
+    /// The state to begin with, which is `{}` if none is given.
+    #[must_use]
+    pub fn state_or_empty(&self) -> Json<'_> {
+        self.state.as_ref().map_or(Json::EMPTY_OBJECT, |state| state.as_json().clone())
     }
 }
 

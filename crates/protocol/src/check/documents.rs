@@ -7,7 +7,7 @@ use super::code::Code;
 use super::finding::{Severity, excerpt};
 use super::issue::Issue;
 use crate::event::{ActivitySnapshot, Event, RunStarted};
-use crate::json::{Json, Text};
+use crate::json::Text;
 use crate::limits::{CHECK_ACTIVITIES_MAX, CHECK_ACTIVITY_BYTES_MAX, PatchLimits};
 use crate::patch::{Document, PatchError, PatchErrorKind};
 use std::collections::HashMap;
@@ -81,8 +81,7 @@ impl Documents {
         }
         self.thread = Some(event.thread_id.clone().into_owned());
         if let Some(input) = &event.input {
-            let state = input.state.as_ref().map_or(Json::EMPTY_OBJECT, |state| state.as_json().clone());
-            let state = Document::parse(&state).ok();
+            let state = Document::parse(&input.state_or_empty()).ok();
             if !self.has_begun {
                 self.state = state;
             } else if self.state != state {

@@ -6,12 +6,9 @@
 use super::code::Code;
 use super::finding::Severity;
 use super::issue::Issue;
-use crate::event::{
-    Event, ReasoningEnd, ReasoningMessageContent, ReasoningMessageEnd, ReasoningMessageStart, ReasoningStart,
-    RunError, RunStarted, TextMessageContent, TextMessageEnd, TextMessageStart, ToolCallArgs, ToolCallEnd,
-    ToolCallStart,
-};
+use crate::event::{Event, RunError, RunStarted};
 use crate::stages::expand::Expander;
+use crate::stages::missing_start::missing_start;
 use crate::stages::verify::{self, Options, Rule, Verifier, Violation};
 
 #[derive(Clone, Debug)]
@@ -107,7 +104,7 @@ impl Sequence {
                 matches!(violation.rule, TextNotOpen | CallNotOpen | ReasoningNotOpen | SpanNotOpen)
             };
             if violations.iter().any(is_start_missing)
-                && let Some(start) = start_of(event)
+                && let Some(start) = missing_start(event)
             {
                 self.verifier.assume(&start);
             }
@@ -141,38 +138,4 @@ fn issue(violation: &Violation) -> Issue {
         verify::Severity::Error => Severity::Error,
     };
     Issue::new(severity, Code::Sequence(violation.rule), "").with_message(violation.to_string())
-}
-
-/// What should have come before.
-fn start_of<'a>(event: &Event<'a>) -> Option<Event<'a>> {
-    Some(match event {
-        Event::TextMessageContent(TextMessageContent { message_id: id, subagent_run_id: tag, .. })
-        | Event::TextMessageEnd(TextMessageEnd { message_id: id, subagent_run_id: tag, .. }) => {
-            let mut start = TextMessageStart::new(id.clone());
-            start.subagent_run_id.clone_from(tag);
-            start.into()
-        }
-        Event::ToolCallArgs(ToolCallArgs { tool_call_id: id, subagent_run_id: tag, .. })
-        | Event::ToolCallEnd(ToolCallEnd { tool_call_id: id, subagent_run_id: tag, .. }) => {
-            let mut start = ToolCallStart::new(id.clone(), "");
-            start.subagent_run_id.clone_from(tag);
-            start.into()
-        }
-        Event::ReasoningMessageContent(ReasoningMessageContent {
-            message_id: id,
-            subagent_run_id: tag,
-            ..
-        })
-        | Event::ReasoningMessageEnd(ReasoningMessageEnd { message_id: id, subagent_run_id: tag, .. }) => {
-            let mut start = ReasoningMessageStart::new(id.clone());
-            start.subagent_run_id.clone_from(tag);
-            start.into()
-        }
-        Event::ReasoningEnd(ReasoningEnd { message_id: id, subagent_run_id: tag, .. }) => {
-            let mut start = ReasoningStart::new(id.clone());
-            start.subagent_run_id.clone_from(tag);
-            start.into()
-        }
-        _ => return None,
-    })
 }

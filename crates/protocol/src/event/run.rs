@@ -20,6 +20,16 @@ event! {
     }
 }
 
+impl RunStarted<'_> {
+    /// The start without the messages of its request, for a stream that has them elsewhere.
+    pub(crate) fn without_messages(mut self) -> Self {
+        if let Some(input) = &mut self.input {
+            input.messages.clear();
+        }
+        self
+    }
+}
+
 event! {
     /// A run ended well, was interrupted or was cancelled.
     pub struct RunFinished = "RUN_FINISHED" {

@@ -10,6 +10,7 @@ pub mod expand;
 pub mod fold;
 pub mod join;
 mod mint;
+pub(crate) mod missing_start;
 mod named_id;
 pub mod normalise;
 pub mod ongoing;

@@ -1,7 +1,7 @@
 //! The snapshot form.
 
 use super::Output;
-use super::state::{Attributes, state_before};
+use super::state::Attributes;
 use crate::event::{Event, MessagesSnapshot, StateSnapshot};
 use crate::json::{Json, SafeInt};
 use crate::metadata::Metadata;
@@ -65,12 +65,16 @@ impl<'a> SnapshotForm<'a> {
                 self.end = None;
                 if !self.state.begun
                     && !self.state.known
-                    && let Some(state) = state_before(started)
+                    && let Some(input) = &started.input
                 {
-                    self.know_state(&state);
+                    self.know_state(&input.state_or_empty());
                 }
                 self.state.begun = true;
-                self.out.push(Some(without_messages(keep(event))));
+                // Those that were new are in the snapshot, at their place.
+                self.out.push(Some(match keep(event) {
+                    Event::RunStarted(started) => started.without_messages().into(),
+                    other => other,
+                }));
             }
             Event::RunFinished(_) => {
                 let finished = self.with_pending_calls(keep(event));
@@ -159,14 +163,4 @@ impl<'a> SnapshotForm<'a> {
         }
         event
     }
-}
-
-/// The start of a run without the messages of its request. Those that were new are in the snapshot, at their place.
-fn without_messages(mut event: Event<'_>) -> Event<'_> {
-    if let Event::RunStarted(started) = &mut event
-        && let Some(input) = &mut started.input
-    {
-        input.messages.clear();
-    }
-    event
 }

@@ -29,7 +29,8 @@ impl StateWindow {
 
     pub(super) fn start(&mut self, event: &RunStarted<'_>) {
         if !self.begun && self.known.is_none() {
-            self.known = state_before(event).and_then(|state| Document::parse(&state).ok());
+            let input = event.input.as_ref();
+            self.known = input.and_then(|input| Document::parse(&input.state_or_empty()).ok());
         }
         self.begun = true;
     }
@@ -75,12 +76,6 @@ impl StateWindow {
         }
         out[*last] = Some(attributes.snapshot(document.to_json()).into());
     }
-}
-
-/// The state before a stream, if its first run's request is there to tell.
-pub(super) fn state_before<'e>(event: &'e RunStarted<'_>) -> Option<Json<'e>> {
-    let input = event.input.as_ref()?;
-    Some(input.state.as_ref().map_or(Json::EMPTY_OBJECT, |state| state.as_json().clone()))
 }
 
 /// Whether the events at these places have fewer bytes than that.

@@ -52,7 +52,7 @@ fn bases<'j>(events: &[Event<'_>], base: Option<&Json<'j>>) -> Vec<Option<Json<'
 fn folded(events: &[Event<'_>], base: Option<&Json<'_>>) -> Fold {
     let mut fold = Fold::new();
     let first = events.iter().find_map(|event| match event {
-        Event::RunStarted(started) => Some(super::state::state_before(started)),
+        Event::RunStarted(started) => Some(started.input.as_ref().map(|input| input.state_or_empty())),
         _ => None,
     });
     if let Some(state) = base.cloned().or(first.flatten()) {

@@ -84,11 +84,7 @@ impl Joiner {
         })?;
         match event {
             Event::RunStarted(started) => {
-                let mut started = started.clone().into_owned();
-                if let Some(input) = &mut started.input {
-                    input.messages.clear();
-                }
-                self.started = Some(started);
+                self.started = Some(started.clone().into_owned().without_messages());
                 self.subagents.clear();
             }
             Event::SubagentStarted(_) | Event::SubagentFinished(_) | Event::SubagentError(_) => {

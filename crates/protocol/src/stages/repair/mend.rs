@@ -3,13 +3,13 @@
 use super::super::close::{Cause, closing_events, ends, reopening, step_ends, terminal};
 use super::super::expand::{ExpandRule, Kind};
 use super::super::mint::mint;
+use super::super::missing_start::missing_start;
 use super::super::ongoing::{Ongoing, Refusal};
 use super::super::verify::Rule;
 use super::call_names::CallNames;
 use crate::event::{
-    Event, ReasoningMessageChunk, ReasoningMessageContent, ReasoningMessageStart, RunFinished, RunStarted,
-    SubagentFinished, TextMessageChunk, TextMessageContent, TextMessageStart, ToolCallArgs, ToolCallChunk,
-    ToolCallStart,
+    Event, ReasoningMessageChunk, ReasoningMessageContent, RunFinished, RunStarted, SubagentFinished,
+    TextMessageChunk, TextMessageContent, ToolCallArgs, ToolCallChunk,
 };
 use crate::json::Text;
 use crate::run::{RunOutcome, SubagentSuspended};
@@ -187,26 +187,12 @@ fn mend_nested_run<'a>(event: &Event<'a>, ongoing: &Ongoing) -> Mend<'a> {
 
 /// Something about a message or a call that is not open.
 fn mend_orphan<'a>(event: &Event<'a>, ongoing: &Ongoing, names: &CallNames) -> Mend<'a> {
-    let start: Event<'static> = match event {
-        Event::TextMessageContent(content) => {
-            if ongoing.open_chunk(Kind::Text, &content.message_id).is_some() {
-                return Mend::Alter(as_chunk(event));
-            }
-            TextMessageStart::new(content.message_id.clone().into_owned()).into()
-        }
+    let is_assembled = match event {
+        Event::TextMessageContent(content) => ongoing.open_chunk(Kind::Text, &content.message_id).is_some(),
         Event::ReasoningMessageContent(content) => {
-            if ongoing.open_chunk(Kind::Reasoning, &content.message_id).is_some() {
-                return Mend::Alter(as_chunk(event));
-            }
-            ReasoningMessageStart::new(content.message_id.clone().into_owned()).into()
+            ongoing.open_chunk(Kind::Reasoning, &content.message_id).is_some()
         }
-        Event::ToolCallArgs(args) => {
-            if ongoing.open_chunk(Kind::Call, &args.tool_call_id).is_some() {
-                return Mend::Alter(as_chunk(event));
-            }
-            let id = args.tool_call_id.clone().into_owned();
-            ToolCallStart::new(id, names.name_of(&args.tool_call_id)).into()
-        }
+        Event::ToolCallArgs(args) => ongoing.open_chunk(Kind::Call, &args.tool_call_id).is_some(),
         // A chunk goes on with something that was ended by other means.
         Event::TextMessageChunk(_) | Event::ReasoningMessageChunk(_) | Event::ToolCallChunk(_) => {
             return Mend::Add(ongoing.orphaned_chunks().map(|stream| reopening(ongoing, stream)).collect());
@@ -214,11 +200,14 @@ fn mend_orphan<'a>(event: &Event<'a>, ongoing: &Ongoing, names: &CallNames) -> M
         // It has ended, or chunks assemble it, and it ends with them.
         _ => return Mend::Drop,
     };
-    let mut start = start;
-    if let Some(tag) = start.tag_mut() {
-        *tag = event.subagent_run_id().map(|tag| tag.clone().into_owned());
+    if is_assembled {
+        return Mend::Alter(as_chunk(event));
     }
-    Mend::Add(vec![start])
+    let Some(mut start) = missing_start(event) else { return Mend::Drop };
+    if let Event::ToolCallStart(call) = &mut start {
+        call.tool_call_name = names.name_of(&call.tool_call_id);
+    }
+    Mend::Add(vec![start.into_owned()])
 }
 
 /// Copies what all events about messages and calls may carry.
