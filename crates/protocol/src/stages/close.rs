@@ -160,20 +160,14 @@ pub(super) fn reopening(ongoing: &Ongoing, stream: &Stream) -> Event<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Received;
-    use crate::stages::expand::Expander;
-    use crate::stages::fold::Fold;
-    use crate::stages::verify::{Options, Rule, Verifier};
+    use crate::stages::testing::{consumed, lines, read};
+    use crate::stages::verify::{Options, Rule};
     use proptest::prelude::*;
     use threadline_testkit::random::Random;
     use threadline_testkit::streams;
 
     const CAUSES: [Cause; 5] =
         [Cause::Cancelled, Cause::Failed, Cause::Truncated, Cause::Shutdown, Cause::Abandoned];
-
-    fn read(json: &[&str]) -> Vec<Event<'static>> {
-        json.iter().map(|json| Received::read_owned((*json).to_owned()).unwrap().into_event()).collect()
-    }
 
     fn ongoing(events: &[Event<'_>]) -> Ongoing {
         let mut ongoing = Ongoing::new();
@@ -185,7 +179,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_open_ends() {
-        let events = read(&[
+        let events = lines(&[
             r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
             r#"{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"outer"}"#,
             r#"{"type":"SUBAGENT_STARTED","subagentRunId":"u","name":"inner","parentSubagentRunId":"s"}"#,
@@ -201,7 +195,7 @@ mod tests {
             r#"{"type":"TOOL_CALL_RESULT","messageId":"a","toolCallId":"answered","content":"1"}"#,
             r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"chunked","delta":"a"}"#,
         ]);
-        let ongoing = ongoing(&events);
+        let ongoing = ongoing(&read(&events));
         let closing: Vec<String> =
             closing_events(&ongoing, Cause::Cancelled).iter().map(Event::to_json).collect();
         let expected = [
@@ -234,11 +228,11 @@ mod tests {
 
     #[test]
     fn where_nothing_goes_on_nothing_ends() {
-        let over = ongoing(&read(&[
+        let over = ongoing(&read(&lines(&[
             r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
             r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}"#,
             r#"{"type":"RUN_ERROR","message":"x"}"#,
-        ]));
+        ])));
         for ongoing in [Ongoing::new(), over] {
             assert_eq!(closing_events(&ongoing, Cause::Failed), []);
             assert_eq!(terminal(&ongoing, Cause::Failed), None);
@@ -250,27 +244,17 @@ mod tests {
         /// call waits for a result.
         #[test]
         fn a_run_can_be_closed_anywhere(seed: u64, at: prop::sample::Index, cause in prop::sample::select(&CAUSES[..])) {
-            let stream: Vec<String> = streams::valid(&mut Random::new(seed)).iter().map(ToString::to_string).collect();
-            let mut events: Vec<Event<'_>> =
-                stream.iter().map(|json| Received::read(json).unwrap().into_event()).collect();
+            let stream = lines(&streams::valid(&mut Random::new(seed)));
+            let mut events = read(&stream);
             events.truncate(at.index(events.len() + 1));
             let ongoing = ongoing(&events);
             events.extend(closing_events(&ongoing, cause));
             events.extend(terminal(&ongoing, cause));
-            let (mut expander, mut fold) = (Expander::new(), Fold::new());
-            // Nor do warnings concern what was made, but for chunks, whose results come at the end of their calls.
             let options = Options::new().with_error(Rule::RunNotEnded).with_error(Rule::ResultRepeated);
-            let mut verifier = Verifier::new(options);
-            for event in &events {
-                for event in expander.expand(event).unwrap().iter() {
-                    let errors: Vec<_> = verifier.check(event).into_iter().filter(|v| v.is_error()).collect();
-                    prop_assert!(errors.is_empty(), "{errors:?}");
-                    let _ = fold.apply(event);
-                }
-            }
-            prop_assert_eq!(verifier.finish(), None);
+            let fold = consumed(&events, options);
+            prop_assert!(fold.is_ok(), "{fold:?}");
             if ongoing.current_run().is_some() {
-                prop_assert!(fold.pending_tool_calls().is_empty());
+                prop_assert!(fold.is_ok_and(|fold| fold.pending_tool_calls().is_empty()));
             }
         }
     }

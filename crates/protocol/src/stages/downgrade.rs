@@ -242,9 +242,8 @@ fn lose_files(content: &mut Content<'_>, losses: &mut Vec<Loss>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Received;
-    use crate::stages::fold::Fold;
-    use crate::stages::verify::{Options, Verifier, Violation};
+    use crate::stages::testing::{consumed, lines, read};
+    use crate::stages::verify::Options;
     use proptest::prelude::*;
     use threadline_testkit::random::Random;
     use threadline_testkit::streams;
@@ -252,17 +251,12 @@ mod tests {
     fn downgraded(json: &[String]) -> (Vec<String>, Vec<Loss>) {
         let mut downgrader = Downgrader::new();
         let (mut out, mut losses) = (Vec::new(), Vec::new());
-        for json in json {
-            let event = Received::read(json).unwrap().into_event();
-            let downgraded = downgrader.downgrade(&event).unwrap();
+        for event in &read(json) {
+            let downgraded = downgrader.downgrade(event).unwrap();
             out.extend(downgraded.output.iter().map(Event::to_json));
             losses.extend(downgraded.losses);
         }
         (out, losses)
-    }
-
-    fn lines(json: &[&str]) -> Vec<String> {
-        json.iter().map(|json| (*json).to_owned()).collect()
     }
 
     #[test]
@@ -332,21 +326,11 @@ mod tests {
         /// What is left is accepted, says the same, and is not downgraded again.
         #[test]
         fn the_rest_is_as_good_as_before(seed: u64) {
-            let stream: Vec<String> =
-                streams::valid(&mut Random::new(seed)).iter().map(ToString::to_string).collect();
+            let stream = lines(&streams::valid(&mut Random::new(seed)));
             let (out, _) = downgraded(&stream);
             prop_assert!(!out.iter().any(|json| json.contains("subagentRunId") || json.contains("_CHUNK\"")));
             let texts = |json: &[String]| {
-                let (mut expander, mut verifier) = (Expander::new(), Verifier::new(Options::new()));
-                let mut fold = Fold::new();
-                for json in json {
-                    let event = Received::read(json).unwrap().into_event();
-                    for event in expander.expand(&event).unwrap().iter() {
-                        let error = verifier.check(event).into_iter().find(Violation::is_error);
-                        assert_eq!(error, None);
-                        let _ = fold.apply(event);
-                    }
-                }
+                let fold = consumed(&read(json), Options::new()).unwrap();
                 let mut messages: Vec<Message<'static>> = fold.messages().cloned().collect();
                 for message in &mut messages {
                     message.tag_mut().map(Option::take);

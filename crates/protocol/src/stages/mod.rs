@@ -17,6 +17,8 @@ pub mod ongoing;
 mod output;
 pub mod repair;
 mod subagents;
+#[cfg(test)]
+mod testing;
 pub mod translate;
 pub mod verify;
 

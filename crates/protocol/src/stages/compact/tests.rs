@@ -4,23 +4,16 @@ mod snapshot;
 mod stream;
 
 use super::{Form, compact};
+use crate::Event;
 use crate::event::StateSnapshot;
 use crate::json::Json;
 use crate::stages::expand::{ExpandError, Expander};
 use crate::stages::fold::Fold;
+use crate::stages::testing::{lines, read};
 use crate::stages::verify::{Options, verify_all};
-use crate::{Event, Received};
 use proptest::prelude::*;
 use threadline_testkit::random::Random;
 use threadline_testkit::streams;
-
-fn read(json: &[String]) -> Vec<Event<'_>> {
-    json.iter().map(|json| Received::read(json).unwrap().into_event()).collect()
-}
-
-fn lines(json: &[impl ToString]) -> Vec<String> {
-    json.iter().map(ToString::to_string).collect()
-}
 
 fn texts(events: &[Event<'_>]) -> Vec<String> {
     events.iter().map(Event::to_json).collect()

@@ -2,30 +2,17 @@ use super::{Joiner, join};
 use crate::stages::expand::Expander;
 use crate::stages::fold::Fold;
 use crate::stages::repair::Repairer;
-use crate::stages::verify::{Options, Verifier, Violation};
+use crate::stages::testing::{self, lines, read};
+use crate::stages::verify::Options;
 use crate::{Event, Received};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use threadline_testkit::random::Random;
 use threadline_testkit::streams;
 
-fn read(json: &[String]) -> Vec<Event<'_>> {
-    json.iter().map(|json| Received::read(json).unwrap().into_event()).collect()
-}
-
 /// What a strict reader holds in the end, or why it stopped.
-fn consumed(events: &[Event<'_>]) -> Result<Held, String> {
-    let (mut expander, mut verifier, mut fold) =
-        (Expander::new(), Verifier::new(Options::new()), Fold::new());
-    for event in events {
-        let expanded = expander.expand(event).map_err(|error| error.rule.name().to_owned())?;
-        for event in expanded.iter() {
-            if let Some(error) = verifier.check(event).into_iter().find(Violation::is_error) {
-                return Err(error.rule.name().to_owned());
-            }
-            let _ = fold.apply(event);
-        }
-    }
+fn consumed(events: &[Event<'_>]) -> Result<Held, &'static str> {
+    let fold = testing::consumed(events, Options::new())?;
     let mut pending: Vec<String> = fold.pending_tool_calls().iter().map(ToString::to_string).collect();
     pending.sort();
     Ok(Held {
@@ -104,7 +91,7 @@ fn assert_joins(json: &[String]) {
             // heard of it in this run; to who holds it as it was, that is a wrong tag, which goes when the stream is
             // repaired.
             Err(rule) => {
-                assert!(OWNERS.contains(&&*rule), "{rule}: {}", shown());
+                assert!(OWNERS.contains(&rule), "{rule}: {}", shown());
                 assert!(consumed(&repaired(&all)).is_ok(), "{}", shown());
             }
         }
@@ -113,7 +100,7 @@ fn assert_joins(json: &[String]) {
 
 #[test]
 fn everything_that_goes_on_is_told() {
-    let stream: Vec<String> = [
+    let stream = lines(&[
         r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[{"role":"user","id":"u","content":"Hi"}]}}"#,
         r#"{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"outer"}"#,
         r#"{"type":"SUBAGENT_STARTED","subagentRunId":"v","name":"inner","parentSubagentRunId":"s"}"#,
@@ -125,9 +112,7 @@ fn everything_that_goes_on_is_told() {
         r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#,
         r#"{"type":"STATE_SNAPSHOT","snapshot":{"n":1}}"#,
         r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","name":"Ada","delta":"Hel","subagentRunId":"v"}"#,
-    ]
-    .map(ToOwned::to_owned)
-    .into();
+    ]);
     let prelude: Vec<String> =
         join(&read(&stream), stream.len()).unwrap().iter().map(Event::to_json).collect();
     assert_eq!(
@@ -166,7 +151,7 @@ fn a_thread_can_be_joined_from_what_was_kept_of_it() {
 #[test]
 fn owners_on_record_are_those_of_the_run() {
     // The span is the subagent's, the message in it, which shares its id, is nobody's in particular.
-    let stream: Vec<String> = [
+    let stream = lines(&[
         r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
         r#"{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}"#,
         r#"{"type":"REASONING_START","messageId":"q","subagentRunId":"s"}"#,
@@ -176,15 +161,13 @@ fn owners_on_record_are_those_of_the_run() {
         r#"{"type":"REASONING_END","messageId":"q","subagentRunId":"s"}"#,
         r#"{"type":"SUBAGENT_FINISHED","subagentRunId":"s"}"#,
         r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#,
-    ]
-    .map(ToOwned::to_owned)
-    .into();
+    ]);
     assert_joins(&stream);
 }
 
 #[test]
 fn reasoning_that_a_snapshot_took_away_is_still_its_owner_s() {
-    let stream: Vec<String> = [
+    let stream = lines(&[
         r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
         r#"{"type":"REASONING_MESSAGE_START","messageId":"q","role":"reasoning","subagentRunId":"s"}"#,
         r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"p","role":"reasoning","content":"thought"}]}"#,
@@ -192,9 +175,7 @@ fn reasoning_that_a_snapshot_took_away_is_still_its_owner_s() {
         r#"{"type":"REASONING_MESSAGE_CONTENT","messageId":"q","delta":"a","subagentRunId":"s"}"#,
         r#"{"type":"REASONING_MESSAGE_END","messageId":"q"}"#,
         r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#,
-    ]
-    .map(ToOwned::to_owned)
-    .into();
+    ]);
     let events = read(&stream);
     for offset in 0..=events.len() {
         assert_eq!(consumed(&joined(&events, offset)), consumed(&events), "{offset}");
@@ -203,14 +184,12 @@ fn reasoning_that_a_snapshot_took_away_is_still_its_owner_s() {
 
 #[test]
 fn questions_stay_open_while_another_run_goes_on() {
-    let stream: Vec<String> = [
+    let stream = lines(&[
         r#"{"type":"RUN_STARTED","threadId":"t","runId":"1"}"#,
         r#"{"type":"RUN_FINISHED","threadId":"t","runId":"1","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"confirmation"}]}}"#,
         r#"{"type":"RUN_STARTED","threadId":"t","runId":"2"}"#,
         r#"{"type":"RUN_ERROR","message":"failed"}"#,
-    ]
-    .map(ToOwned::to_owned)
-    .into();
+    ]);
     assert_joins(&stream);
     // On a thread where nothing goes on, they are the outcome.
     let prelude = join(&read(&stream), 4).unwrap();
@@ -223,13 +202,12 @@ fn questions_stay_open_while_another_run_goes_on() {
 proptest! {
     #[test]
     fn every_offset_leads_to_the_same_end(seed: u64) {
-        let stream = streams::valid(&mut Random::new(seed));
-        assert_joins(&stream.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_joins(&lines(&streams::valid(&mut Random::new(seed))));
     }
 
     #[test]
     fn streams_with_colliding_ids_can_be_joined(seed: u64) {
-        let stream: Vec<String> = streams::wild(&mut Random::new(seed)).iter().map(ToString::to_string).collect();
+        let stream = lines(&streams::wild(&mut Random::new(seed)));
         if consumed(&read(&stream)).is_ok() {
             assert_joins(&stream);
         }

@@ -1,7 +1,6 @@
 use super::Normaliser;
-use crate::stages::expand::Expander;
-use crate::stages::fold::Fold;
-use crate::{Event, Received};
+use crate::stages::testing::{consumed, lines, read};
+use crate::stages::verify::Options;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadline_testkit::random::Random;
@@ -9,10 +8,9 @@ use threadline_testkit::streams;
 
 fn normalised(stream: &[Value]) -> Vec<Value> {
     let mut normaliser = Normaliser::new();
-    let json: Vec<String> = stream.iter().map(ToString::to_string).collect();
-    let events: Vec<Event<'_>> = json.iter().map(|json| Received::read(json).unwrap().into_event()).collect();
+    let json = lines(stream);
     let mut out = Vec::new();
-    for event in &events {
+    for event in &read(&json) {
         let normalised = normaliser.normalise(event);
         assert_eq!(normalised.removed.is_empty(), normalised.output.is_passed());
         out.extend(
@@ -149,13 +147,8 @@ fn who_reads_all_branches_as_one_misses_nothing_either() {
 
 /// What a reader of the whole stream holds. Only which run is whose parent may be told better than before.
 fn held(stream: &[Value]) -> Value {
-    let (mut expander, mut fold) = (Expander::new(), Fold::new());
-    for json in stream {
-        let event = Received::read_owned(json.to_string()).unwrap().into_event();
-        for event in expander.expand(&event).unwrap().iter() {
-            let _ = fold.apply(event);
-        }
-    }
+    let json = lines(stream);
+    let fold = consumed(&read(&json), Options::new()).unwrap();
     let mut held: Value = serde_json::from_str(&fold.checkpoint().to_json()).unwrap();
     for run in held["runs"].as_array_mut().unwrap() {
         run.as_object_mut().unwrap().remove("parentRunId");

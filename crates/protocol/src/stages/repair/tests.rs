@@ -1,19 +1,11 @@
 use super::Repairer;
-use crate::stages::expand::Expander;
+use crate::Event;
 use crate::stages::fold::Fold;
-use crate::stages::verify::{Options, Rule, Verifier, Violation};
-use crate::{Event, Received};
+use crate::stages::testing::{consumed, lines, read};
+use crate::stages::verify::{Options, Rule};
 use proptest::prelude::*;
 use threadline_testkit::random::Random;
 use threadline_testkit::streams;
-
-fn read(json: &[String]) -> Vec<Event<'_>> {
-    json.iter().map(|json| Received::read(json).unwrap().into_event()).collect()
-}
-
-fn lines(json: &[&str]) -> Vec<String> {
-    json.iter().map(|json| (*json).to_owned()).collect()
-}
 
 /// The repaired stream, and what was done to it, as `position action TYPE`.
 fn repaired(json: &[String]) -> (Vec<String>, Vec<String>) {
@@ -39,19 +31,8 @@ fn repaired(json: &[String]) -> (Vec<String>, Vec<String>) {
 }
 
 /// What a strict reader says: the first error, or that the stream has no end.
-fn verdict(json: &[String]) -> Result<(), String> {
-    let mut expander = Expander::new();
-    let mut verifier = Verifier::new(Options::new().with_error(Rule::RunNotEnded));
-    // A reader drops what it does not know before it looks at the order of things.
-    for event in read(json).into_iter().filter(|event| !matches!(event, Event::Unknown(_))) {
-        let expanded = expander.expand(&event).map_err(|error| error.to_string())?;
-        for event in expanded.iter() {
-            if let Some(error) = verifier.check(event).into_iter().find(Violation::is_error) {
-                return Err(error.to_string());
-            }
-        }
-    }
-    verifier.finish().map_or(Ok(()), |error| Err(error.to_string()))
+fn verdict(json: &[String]) -> Result<(), &'static str> {
+    consumed(&read(json), Options::new().with_error(Rule::RunNotEnded)).map(drop)
 }
 
 fn assert_repaired(json: &[&str], wanted: &[&str], changes: &[&str]) {
@@ -234,25 +215,15 @@ fn subagents_that_wait_are_suspended() {
     );
 }
 
-fn texts_of(events: &[serde_json::Value]) -> Vec<String> {
-    events.iter().map(ToString::to_string).collect()
-}
-
-/// What a reader holds in the end.
-fn held(json: &[String]) -> String {
-    let (mut expander, mut fold) = (Expander::new(), Fold::new());
-    for event in read(json) {
-        for event in expander.expand(&event).unwrap().iter() {
-            let _ = fold.apply(event);
-        }
-    }
-    fold.checkpoint().to_json()
+/// What a reader holds in the end, who takes the stream as it is.
+fn held(json: &[String]) -> Fold {
+    consumed(&read(json), Options::new()).unwrap()
 }
 
 proptest! {
     #[test]
     fn a_good_stream_stays_as_it_is(seed: u64) {
-        let stream = texts_of(&streams::valid(&mut Random::new(seed)));
+        let stream = lines(&streams::valid(&mut Random::new(seed)));
         let mut repairer = Repairer::new();
         for event in &read(&stream) {
             let repaired = repairer.repair(event);
@@ -265,7 +236,7 @@ proptest! {
 
     #[test]
     fn every_stream_is_accepted_and_repaired_once(seed: u64) {
-        let stream = texts_of(&streams::wild(&mut Random::new(seed)));
+        let stream = lines(&streams::wild(&mut Random::new(seed)));
         let (out, changes) = repaired(&stream);
         prop_assert_eq!(verdict(&out), Ok(()), "{}\n{:#?}", stream.join("\n"), changes);
         // A stream is changed if and only if it was not good.
@@ -277,20 +248,15 @@ proptest! {
 
     #[test]
     fn what_was_cut_off_keeps_what_it_said(seed: u64, at: prop::sample::Index) {
-        let mut stream = texts_of(&streams::valid(&mut Random::new(seed)));
+        let mut stream = lines(&streams::valid(&mut Random::new(seed)));
         stream.truncate(at.index(stream.len() + 1));
         let (out, _) = repaired(&stream);
         prop_assert_eq!(verdict(&out), Ok(()), "{}", stream.join("\n"));
         prop_assert_eq!(&out[..stream.len()], &read(&stream).iter().map(Event::to_json).collect::<Vec<_>>()[..]);
+        // Results for calls that nobody answered come on top.
         let texts = |json: &[String]| {
-            let (mut expander, mut fold) = (Expander::new(), Fold::new());
-            for event in read(json) {
-                for event in expander.expand(&event).unwrap().iter() {
-                    let _ = fold.apply(event);
-                }
-            }
-            // Results for calls that nobody answered come on top.
-            fold.messages().filter(|message| !message.to_json().contains("No result: ")).map(|message| message.to_json()).collect::<Vec<_>>()
+            let messages = held(json).messages().map(crate::Message::to_json).collect::<Vec<_>>();
+            messages.into_iter().filter(|message| !message.contains("No result: ")).collect::<Vec<_>>()
         };
         prop_assert_eq!(texts(&out), texts(&stream));
     }
@@ -309,5 +275,6 @@ fn a_repaired_stream_says_what_the_producer_meant() {
     let mut forgetful = whole.clone();
     forgetful.remove(3);
     assert_eq!(repaired(&forgetful).0, whole);
-    assert_eq!(held(&repaired(&forgetful).0), held(&whole));
+    let checkpoint = |json: &[String]| held(json).checkpoint().to_json();
+    assert_eq!(checkpoint(&repaired(&forgetful).0), checkpoint(&whole));
 }
