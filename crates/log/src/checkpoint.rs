@@ -1,0 +1,20 @@
+//! What is kept of a run's fold, so that history costs what its answer costs.
+
+use crate::names::RunNo;
+use crate::run::RunLineage;
+use bytes::Bytes;
+
+/// What a run changed, and every few runs what its branch holds after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The run.
+    pub run: RunNo,
+    /// The version of the fold that made it. Of another version it is as good as absent.
+    pub version: u32,
+    /// The run's events as clients see them, compacted, a line each. A fold of the parent's takes them to be its own.
+    pub delta: Bytes,
+    /// The fold of the whole branch up to the run's end, if it is kept here.
+    pub full: Option<Bytes>,
+    /// The messages of the branch.
+    pub lineage: RunLineage,
+}

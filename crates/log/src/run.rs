@@ -1,0 +1,165 @@
+//! Runs: what is known about each of them beside its records.
+
+use crate::names::{Epoch, RunId, RunNo, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::ops::Range;
+use threadline_protocol::event::Event;
+use threadline_protocol::run::RunOutcome;
+use threadline_protocol::stages::close::Cause;
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// It goes on.
+    Running,
+    /// It succeeded.
+    Finished,
+    /// It waits for answers, which another run will bring.
+    Interrupted,
+    /// Somebody stopped it.
+    Cancelled,
+    /// It failed.
+    Failed,
+    /// Whoever executed it is gone.
+    Abandoned,
+}
+
+impl RunStatus {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Interrupted => "interrupted",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+            Self::Abandoned => "abandoned",
+        }
+    }
+}
+
+/// Which state a run begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BaseState {
+    /// That of the run it continues.
+    #[default]
+    Branch,
+    /// That of its own input, where an absent one is `{}`.
+    Input,
+}
+
+/// How a run ended. What is known at its terminal event, so that nobody has to read it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// How.
+    pub status: RunStatus,
+    /// The terminal event's `outcome`, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Value>,
+    /// The code of the error it failed with, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// The terminal event's `usage`, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Value>,
+    /// The ids of the interrupts that it opened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interrupts: Vec<String>,
+}
+
+/// Which messages a branch holds after a run, as far as a parent has to be found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunLineage {
+    /// How many messages were said up to the run's end; activities and reasoning are left out.
+    pub said: u64,
+    /// A hash over their ids in order.
+    pub hash: u64,
+    /// Hashes of the ids of all messages that the run added.
+    pub ids: Vec<u64>,
+}
+
+/// What is known about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunInfo {
+    /// Its place among the runs of the thread.
+    pub no: RunNo,
+    /// Its id.
+    pub id: RunId,
+    /// The run it continues; none for a root.
+    pub parent: Option<RunNo>,
+    /// A `parentRunId` that names no run of this thread: who ordered it.
+    pub spawned_by: Option<String>,
+    /// Which state it begins with.
+    pub base_state: BaseState,
+    /// The SHA-256 of the request that started it, in hexadecimal digits.
+    pub request_digest: String,
+    /// Its first record, and one past the last that it has so far.
+    pub offsets: Range<u64>,
+    /// How many records it has: those of runs that overlap lie between.
+    pub records: u64,
+    /// When it was opened.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// How it ended; none while it goes on.
+    pub end: Option<RunEnd>,
+    /// The generation of its writer.
+    pub epoch: Epoch,
+    /// When somebody else may take it over.
+    pub lease_until: Timestamp,
+    /// Its messages, known some time after its end.
+    pub lineage: Option<RunLineage>,
+    /// Whether its records were replaced by their compaction.
+    pub compacted: bool,
+}
+
+impl RunInfo {
+    /// How it stands.
+    #[must_use]
+    pub fn status(&self) -> RunStatus {
+        self.end.as_ref().map_or(RunStatus::Running, |end| end.status)
+    }
+
+    /// Whether it goes on.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        self.end.is_none()
+    }
+}
+
+impl RunEnd {
+    /// What a terminal event says. None if it is no terminal event.
+    #[must_use]
+    pub fn of(event: &Event<'_>) -> Option<Self> {
+        match event {
+            Event::RunFinished(finished) => {
+                let outcome = finished.outcome.as_ref();
+                let (status, interrupts) = match outcome {
+                    Some(RunOutcome::Interrupt(outcome)) => {
+                        let ids = outcome.interrupts.as_slice().iter().map(|one| one.id.to_string());
+                        (RunStatus::Interrupted, ids.collect())
+                    }
+                    Some(RunOutcome::Cancelled(_)) => (RunStatus::Cancelled, Vec::new()),
+                    _ => (RunStatus::Finished, Vec::new()),
+                };
+                let mut said: Value = serde_json::from_str(&event.to_json()).unwrap_or_default();
+                let mut member = |name| said.get_mut(name).map(Value::take);
+                let (outcome, usage) = (member("outcome"), member("usage"));
+                Some(Self { status, outcome, error_code: None, usage, interrupts })
+            }
+            Event::RunError(error) => {
+                let code = error.code.as_ref().map(ToString::to_string);
+                let status = match code.as_deref() == Some(Cause::Abandoned.code()) {
+                    true => RunStatus::Abandoned,
+                    false => RunStatus::Failed,
+                };
+                Some(Self { status, outcome: None, error_code: code, usage: None, interrupts: Vec::new() })
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! What decides about writes to a thread, without I/O: the same for every store that keeps it in memory.
+//!
+//! A write is first admitted, which changes nothing and gives the facts to be written, and then applied. A state that
+//! facts and records are applied to in the order in which they were written is the one that admitted them.
+
+use crate::checkpoint::Checkpoint;
+use crate::error::Error;
+use crate::fact::Fact;
+use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
+use crate::record::Kind;
+use crate::run::RunInfo;
+use crate::store::{Ack, Append, OpenRun, RunsSeen};
+use crate::thread::{Metadata, ThreadInfo};
+use std::collections::HashMap;
+
+/// What is known about a thread.
+#[derive(Clone, Debug)]
+pub struct ThreadState {
+    key: ThreadKey,
+    incarnation: Incarnation,
+    first: u64,
+    tail: u64,
+    metadata: Metadata,
+    created: Timestamp,
+    updated: Timestamp,
+    bytes: u64,
+    runs: Vec<RunInfo>,
+    ended: u32,
+    by_id: HashMap<RunId, RunNo>,
+    keys: HashMap<(RunNo, AppendKey), Ack>,
+}
+
+/// A write that may be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// The run that the records belong to.
+    pub run: RunNo,
+    /// The offset that the first record gets.
+    pub first: u64,
+    /// When. Never before what was written earlier.
+    pub time: Timestamp,
+    /// What becomes true with it, in order. The records come after what opens a run, and before what ends one.
+    pub before: Vec<Fact>,
+    /// The rest of it.
+    pub after: Vec<Fact>,
+}
+
+/// What becomes of an append.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is to be written.
+    New(Admitted),
+    /// It was written before, though it may not be durable yet.
+    Repeated(Ack),
+}
+
+impl ThreadState {
+    /// A thread that nothing was written to.
+    #[must_use]
+    pub fn new(key: ThreadKey, incarnation: Incarnation, time: Timestamp) -> Self {
+        Self {
+            key,
+            incarnation,
+            first: 0,
+            tail: 0,
+            metadata: Metadata::default(),
+            created: time,
+            updated: time,
+            bytes: 0,
+            runs: Vec::new(),
+            ended: 0,
+            by_id: HashMap::new(),
+            keys: HashMap::new(),
+        }
+    }
+
+    /// The state that a store has kept elsewhere than in facts.
+    #[must_use]
+    pub fn restore(info: &ThreadInfo, runs: Vec<RunInfo>, keys: Vec<(RunNo, AppendKey, Ack)>) -> Self {
+        let mut state = Self::new(info.key.clone(), info.incarnation, info.created);
+        state.first = info.offsets.start;
+        state.tail = info.offsets.end;
+        state.metadata = info.metadata.clone();
+        state.updated = info.updated;
+        state.bytes = info.bytes;
+        state.ended = u32::try_from(runs.iter().filter(|run| !run.is_running()).count()).unwrap_or(u32::MAX);
+        state.by_id = runs.iter().map(|run| (run.id.clone(), run.no)).collect();
+        state.runs = runs;
+        state.keys = keys.into_iter().map(|(run, key, ack)| ((run, key), ack)).collect();
+        state
+    }
+
+    /// The next offset.
+    #[must_use]
+    pub const fn tail(&self) -> u64 {
+        self.tail
+    }
+
+    /// The first offset that can be read.
+    #[must_use]
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Tells the thread from deleted ones of the same name.
+    #[must_use]
+    pub const fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
+    /// The runs, in the order they were opened.
+    #[must_use]
+    pub fn runs(&self) -> &[RunInfo] {
+        &self.runs
+    }
+
+    /// A run.
+    ///
+    /// # Errors
+    /// If there is none at that place.
+    pub fn run(&self, run: RunNo) -> Result<&RunInfo, Error> {
+        self.runs.get(run.index()).ok_or_else(|| Error::NoRun(run.0.to_string()))
+    }
+
+    /// The keys that were appended under.
+    pub fn keys(&self) -> impl Iterator<Item = (&(RunNo, AppendKey), &Ack)> {
+        self.keys.iter()
+    }
+
+    /// How far the runs have come.
+    #[must_use]
+    pub fn seen(&self) -> RunsSeen {
+        RunsSeen { opened: self.opened(), ended: self.ended }
+    }
+
+    fn opened(&self) -> u32 {
+        u32::try_from(self.runs.len()).expect("run numbers are admitted as u32")
+    }
+
+    /// What is known about the thread.
+    #[must_use]
+    pub fn info(&self) -> ThreadInfo {
+        ThreadInfo {
+            key: self.key.clone(),
+            incarnation: self.incarnation,
+            offsets: self.first..self.tail,
+            metadata: self.metadata.clone(),
+            created: self.created,
+            updated: self.updated,
+            runs: self.opened(),
+            last_run: self.runs.last().map(|run| (run.no, run.status())),
+            bytes: self.bytes,
+        }
+    }
+
+    /// Whether a run may be opened, and what becomes true with it.
+    ///
+    /// # Errors
+    /// If the runs have changed since the caller looked, or the id is taken.
+    pub fn admit_open(&self, open: &OpenRun) -> Result<Admitted, Error> {
+        if self.seen() != open.seen {
+            return Err(Error::RunsChanged);
+        }
+        if self.by_id.contains_key(&open.id) {
+            return Err(Error::RunIdReused(open.id.clone()));
+        }
+        if let Some(parent) = open.parent {
+            self.run(parent)?;
+        }
+        let run = RunNo(self.opened());
+        let opened = Fact::Opened {
+            run,
+            id: open.id.clone(),
+            parent: open.parent,
+            spawned_by: open.spawned_by.clone(),
+            base_state: open.base_state,
+            request_digest: open.request_digest.clone(),
+            first: self.tail,
+            epoch: Epoch(1),
+            lease_until: open.lease_until,
+        };
+        let time = self.not_before(open.time);
+        Ok(Admitted { run, first: self.tail, time, before: vec![opened], after: Vec::new() })
+    }
+
+    /// Whether records may be appended, and what becomes true with them.
+    ///
+    /// # Errors
+    /// If there is no such run, it has ended, another writes it, or the tail is elsewhere.
+    pub fn admit_append(&self, append: &Append) -> Result<Admission, Error> {
+        let run = self.run(append.run)?;
+        // A repetition is answered whatever has become of the run in the meantime.
+        if let Some(key) = &append.key
+            && let Some(ack) = self.keys.get(&(append.run, key.clone()))
+        {
+            return Ok(Admission::Repeated(Ack { repeated: true, ..*ack }));
+        }
+        if append.records.is_empty() {
+            return Err(Error::Invalid("nothing to append".to_owned()));
+        }
+        if append.epoch != run.epoch {
+            return Err(Error::Fenced { given: append.epoch, current: run.epoch });
+        }
+        let only_rejected = append.records.iter().all(|record| record.kind == Kind::Rejected);
+        if !run.is_running() && (append.end.is_some() || !only_rejected) {
+            return Err(Error::RunEnded(run.id.clone()));
+        }
+        if let Some(expected) = append.expected_tail.filter(|expected| *expected != self.tail) {
+            return Err(Error::TailMoved { expected, actual: self.tail });
+        }
+        let mut after = Vec::new();
+        if let Some(key) = &append.key {
+            let count = append.records.len() as u64;
+            after.push(Fact::Keyed { run: append.run, key: key.clone(), first: self.tail, count });
+        }
+        if let Some(end) = &append.end {
+            after.push(Fact::Ended { run: append.run, end: end.clone(), chain: None });
+        }
+        let time = self.not_before(append.time);
+        Ok(Admission::New(Admitted { run: append.run, first: self.tail, time, before: Vec::new(), after }))
+    }
+
+    /// Whether a lease may be renewed or taken over, and what becomes true with it.
+    ///
+    /// # Errors
+    /// If the run has ended, another has it, or its lease is not over.
+    pub fn admit_claim(
+        &self,
+        run: RunNo,
+        epoch: Epoch,
+        lease_until: Timestamp,
+        time: Timestamp,
+    ) -> Result<Fact, Error> {
+        let info = self.run(run)?;
+        if !info.is_running() {
+            return Err(Error::RunEnded(info.id.clone()));
+        }
+        let renews = epoch == info.epoch;
+        let takes_over = epoch.0 == info.epoch.0 + 1 && info.lease_until <= time;
+        if !renews && !takes_over {
+            return Err(Error::Fenced { given: epoch, current: info.epoch });
+        }
+        Ok(Fact::Claimed { run, epoch, lease_until })
+    }
+
+    /// Whether a checkpoint may be kept.
+    ///
+    /// # Errors
+    /// If its run goes on.
+    pub fn admit_checkpoint(&self, checkpoint: &Checkpoint) -> Result<Fact, Error> {
+        let info = self.run(checkpoint.run)?;
+        if info.is_running() {
+            return Err(Error::RunActive(info.id.clone()));
+        }
+        Ok(Fact::Checkpointed {
+            run: checkpoint.run,
+            version: checkpoint.version,
+            delta_bytes: checkpoint.delta.len() as u64,
+            lineage: checkpoint.lineage.clone(),
+        })
+    }
+
+    /// Whether a run may give up its records.
+    ///
+    /// # Errors
+    /// If it goes on, or nothing would take their place.
+    pub fn admit_compact(&self, run: RunNo) -> Result<Fact, Error> {
+        let info = self.run(run)?;
+        if info.is_running() {
+            return Err(Error::RunActive(info.id.clone()));
+        }
+        if info.lineage.is_none() {
+            return Err(Error::Invalid(format!("the run has no checkpoint. run={}", info.id)));
+        }
+        Ok(Fact::Compacted { run })
+    }
+
+    /// Whether the records before an offset may go.
+    ///
+    /// # Errors
+    /// If that is beyond the tail.
+    pub fn admit_trim(&self, first: u64) -> Result<Fact, Error> {
+        if first > self.tail {
+            return Err(Error::BeyondTail { offset: first, tail: self.tail });
+        }
+        Ok(Fact::Trimmed { first: first.max(self.first) })
+    }
+
+    /// A time that is not before what was written earlier.
+    #[must_use]
+    pub fn not_before(&self, time: Timestamp) -> Timestamp {
+        time.max(self.updated)
+    }
+
+    /// Takes in a fact that was written.
+    pub fn apply(&mut self, time: Timestamp, fact: &Fact) {
+        self.updated = self.updated.max(time);
+        match fact {
+            Fact::Opened { .. } => self.open(time, fact),
+            Fact::Claimed { run, epoch, lease_until } => {
+                if let Some(run) = self.runs.get_mut(run.index()) {
+                    (run.epoch, run.lease_until) = (*epoch, *lease_until);
+                }
+            }
+            Fact::Keyed { run, key, first, count } => {
+                let ack = Ack { first: *first, count: *count, time, repeated: false };
+                self.keys.insert((*run, key.clone()), ack);
+            }
+            Fact::Ended { run, end, .. } => {
+                if let Some(run) = self.runs.get_mut(run.index()) {
+                    (run.end, run.ended) = (Some(end.clone()), Some(time));
+                    self.ended += 1;
+                }
+            }
+            Fact::Checkpointed { run, lineage, .. } => {
+                if let Some(run) = self.runs.get_mut(run.index()) {
+                    run.lineage = Some(lineage.clone());
+                }
+            }
+            Fact::Described { change } => self.metadata.apply(change),
+            Fact::Trimmed { first } => self.first = self.first.max(*first),
+            Fact::Compacted { run } => {
+                if let Some(run) = self.runs.get_mut(run.index()) {
+                    run.compacted = true;
+                }
+            }
+            Fact::Created { .. } | Fact::Deleted => {}
+        }
+    }
+
+    fn open(&mut self, time: Timestamp, fact: &Fact) {
+        let Fact::Opened {
+            run,
+            id,
+            parent,
+            spawned_by,
+            base_state,
+            request_digest,
+            first,
+            epoch,
+            lease_until,
+        } = fact
+        else {
+            return;
+        };
+        if run.index() != self.runs.len() {
+            return;
+        }
+        self.by_id.insert(id.clone(), *run);
+        self.runs.push(RunInfo {
+            no: *run,
+            id: id.clone(),
+            parent: *parent,
+            spawned_by: spawned_by.clone(),
+            base_state: *base_state,
+            request_digest: request_digest.clone(),
+            offsets: *first..*first,
+            records: 0,
+            started: time,
+            ended: None,
+            end: None,
+            epoch: *epoch,
+            lease_until: *lease_until,
+            lineage: None,
+            compacted: false,
+        });
+    }
+
+    /// Takes in records that were written.
+    pub fn apply_records(&mut self, run: RunNo, first: u64, count: u64, bytes: u64, time: Timestamp) {
+        self.tail = self.tail.max(first + count);
+        self.bytes += bytes;
+        self.updated = self.updated.max(time);
+        if let Some(run) = self.runs.get_mut(run.index()) {
+            run.offsets.end = first + count;
+            run.records += count;
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the engine needs of a store.
+
+use crate::checkpoint::Checkpoint;
+use crate::error::Error;
+use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
+use crate::record::{NewRecord, Record};
+use crate::run::{BaseState, RunEnd, RunInfo};
+use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::fmt;
+use std::ops::Range;
+
+/// A run to be opened. The thread is made if it is not there.
+#[derive(Clone, Debug)]
+pub struct OpenRun {
+    /// The thread.
+    pub thread: ThreadKey,
+    /// The incarnation that a thread gets if it is made.
+    pub incarnation: Incarnation,
+    /// What is said about a thread that is made.
+    pub metadata: MetadataChange,
+    /// The runs that the caller knows of, and how many of them had ended when the parent was chosen. If that has changed, nothing is
+    /// done: [`Error::RunsChanged`].
+    pub seen: RunsSeen,
+    /// The run's id.
+    pub id: RunId,
+    /// The run it continues.
+    pub parent: Option<RunNo>,
+    /// Who ordered it.
+    pub spawned_by: Option<String>,
+    /// Which state it begins with.
+    pub base_state: BaseState,
+    /// The request that started it, byte for byte.
+    pub request: Bytes,
+    /// The SHA-256 of it.
+    pub request_digest: String,
+    /// Its first records.
+    pub records: Vec<NewRecord>,
+    /// Until when it is the caller's.
+    pub lease_until: Timestamp,
+    /// Now.
+    pub time: Timestamp,
+}
+
+/// How far somebody knows the runs of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunsSeen {
+    /// How many were opened.
+    pub opened: u32,
+    /// How many have ended.
+    pub ended: u32,
+}
+
+/// A run that was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Its place among the runs.
+    pub run: RunNo,
+    /// The generation of its writer.
+    pub epoch: Epoch,
+    /// Which thread it is.
+    pub incarnation: Incarnation,
+    /// Its first records.
+    pub ack: Ack,
+}
+
+/// Records to be appended to a run.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The thread.
+    pub thread: ThreadKey,
+    /// The run.
+    pub run: RunNo,
+    /// The generation of the caller.
+    pub epoch: Epoch,
+    /// The records, at least one.
+    pub records: Vec<NewRecord>,
+    /// Makes a repetition land once.
+    pub key: Option<AppendKey>,
+    /// Where the caller thinks that the tail is.
+    pub expected_tail: Option<u64>,
+    /// How the run ends with these records, if it does.
+    pub end: Option<RunEnd>,
+    /// Now.
+    pub time: Timestamp,
+}
+
+/// Records that are durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// The first.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+    /// When they were taken in.
+    pub time: Timestamp,
+    /// Whether they were there already, under the same key.
+    pub repeated: bool,
+}
+
+impl Ack {
+    /// The offsets of the records.
+    #[must_use]
+    pub const fn offsets(&self) -> Range<u64> {
+        self.first..self.first + self.count
+    }
+}
+
+/// Some records, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The records.
+    pub records: Vec<Record>,
+    /// Where to go on: all offsets of the range before this one were seen. The end of the range, if that is all.
+    pub next: u64,
+}
+
+/// Where records are kept.
+///
+/// Every write is durable when it has returned `Ok`, and nothing of it can be read before. [`Error::Unavailable`] means that nothing
+/// was done, [`Error::Indeterminate`] that nobody knows. Any number of tasks may call at once; what one thread's
+/// writes decide (offsets, epochs, keys, run ids) is decided in one order.
+///
+/// Futures that are dropped may or may not have had their effect.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug + 'static {
+    /// Opens a run, and makes its thread if it is not there.
+    async fn open_run(&self, open: OpenRun) -> Result<Opened, Error>;
+
+    /// Appends to a run that goes on. A run that has ended takes only rejected records.
+    async fn append(&self, append: Append) -> Result<Ack, Error>;
+
+    /// Renews the lease of a run, if `epoch` is that of its writer; or takes it over, if `epoch` is the next one and the lease
+    /// is over at `time`.
+    async fn claim(
+        &self,
+        thread: &ThreadKey,
+        run: RunNo,
+        epoch: Epoch,
+        lease_until: Timestamp,
+        time: Timestamp,
+    ) -> Result<(), Error>;
+
+    /// Changes what is said about a thread.
+    async fn describe(
+        &self,
+        thread: &ThreadKey,
+        change: MetadataChange,
+        time: Timestamp,
+    ) -> Result<(), Error>;
+
+    /// Keeps the checkpoint of a run that has ended, in place of an earlier one.
+    async fn put_checkpoint(
+        &self,
+        thread: &ThreadKey,
+        checkpoint: Checkpoint,
+        time: Timestamp,
+    ) -> Result<(), Error>;
+
+    /// Forgets the records before an offset.
+    async fn trim(&self, thread: &ThreadKey, first: u64, time: Timestamp) -> Result<(), Error>;
+
+    /// Forgets the records of a run that has ended and has a checkpoint.
+    async fn compact_run(&self, thread: &ThreadKey, run: RunNo, time: Timestamp) -> Result<(), Error>;
+
+    /// Forgets a thread. Its name is free afterwards.
+    async fn delete(&self, thread: &ThreadKey, time: Timestamp) -> Result<(), Error>;
+
+    /// What is known about a thread.
+    async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error>;
+
+    /// Its runs, in the order they were opened.
+    async fn runs(&self, thread: &ThreadKey) -> Result<Vec<RunInfo>, Error>;
+
+    /// The request that started a run.
+    async fn request(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error>;
+
+    /// The checkpoint of a run, if there is one.
+    async fn checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<Option<Checkpoint>, Error>;
+
+    /// Records of a range of offsets, in order, of one run or of all; about `bytes_max` of them, and at least one if there is any.
+    /// Offsets that were trimmed or compacted are passed over.
+    async fn read(
+        &self,
+        thread: &ThreadKey,
+        offsets: Range<u64>,
+        run: Option<RunNo>,
+        bytes_max: usize,
+    ) -> Result<Page, Error>;
+
+    /// Threads, the last that was updated first.
+    async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error>;
+
+    /// Runs that go on and whose lease was over at `time`.
+    async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error>;
+
+    /// Rewrites what is settled in its compact form, and gives back space that is no longer needed.
+    async fn tidy(&self) -> Result<(), Error>;
+
+    /// Why the store takes no writes, if it does not.
+    fn trouble(&self) -> Option<String>;
+
+    /// Ends all work in good order. Whoever writes afterwards gets [`Error::Unavailable`].
+    async fn close(&self);
+}
