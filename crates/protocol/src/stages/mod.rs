@@ -9,6 +9,7 @@ pub mod era;
 pub mod expand;
 pub mod fold;
 pub mod join;
+pub mod lineage;
 mod mint;
 pub(crate) mod missing_start;
 mod named_id;

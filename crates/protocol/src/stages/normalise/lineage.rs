@@ -1,13 +1,12 @@
-//! Which run descends from which.
+//! The runs of a stream, among which parents are found.
 
 use crate::event::{Event, RunStarted};
 use crate::json::Text;
-use crate::message::Message;
-use crate::run::{RunAgentInput, RunOutcome};
+use crate::run::RunOutcome;
 use crate::stages::compact::{Compactor, Form};
 use crate::stages::fold::Fold;
+use crate::stages::lineage::{self, History};
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hasher};
 
 /// A run of the stream, by its place.
 pub(super) type RunAt = usize;
@@ -48,19 +47,38 @@ struct Current {
     messages: usize,
 }
 
-/// The ids of what was said, in order: how many, and a hash of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct History {
-    len: usize,
-    hash: u64,
+/// The runs of one thread of the stream.
+struct InThread<'l> {
+    lineage: &'l Lineage,
+    thread_id: Text<'static>,
 }
 
-impl History {
-    fn push(&mut self, id: &Text<'_>) {
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u64(self.hash);
-        hasher.write(id.wtf8());
-        *self = Self { len: self.len + 1, hash: hasher.finish() };
+impl lineage::Runs for InThread<'_> {
+    type Run = RunAt;
+
+    fn named(&self, run_id: &Text<'_>) -> Option<RunAt> {
+        self.lineage.by_name.get(&(self.thread_id.clone(), run_id.clone().into_owned())).copied()
+    }
+
+    fn that_asked(&self, interrupt_id: &Text<'_>) -> Option<RunAt> {
+        self.lineage.by_interrupt.get(&(self.thread_id.clone(), interrupt_id.clone().into_owned())).copied()
+    }
+
+    fn head(&self) -> Option<RunAt> {
+        self.lineage.heads.get(&self.thread_id).copied()
+    }
+
+    /// In a stream, a run that starts ends the one before.
+    fn head_is_running(&self) -> bool {
+        false
+    }
+
+    fn has_seen(&self, message_id: &Text<'_>) -> bool {
+        self.lineage.seen.contains(message_id.wtf8())
+    }
+
+    fn with_history(&self, history: History) -> Option<RunAt> {
+        self.lineage.by_history.get(&(self.thread_id.clone(), history)).copied()
     }
 }
 
@@ -72,38 +90,8 @@ impl Lineage {
 
     /// The run that a new one descends from. None if it is a root.
     pub(super) fn parent_of(&self, started: &RunStarted<'_>) -> Option<RunAt> {
-        let input = started.input.as_deref();
-        let thread = || started.thread_id.clone().into_owned();
-        let named = started.parent_run_id.as_ref().or_else(|| input?.parent_run_id.as_ref());
-        // One that this thread does not have is no parent, but who ordered the run.
-        if let Some(run) = named.and_then(|named| self.by_name.get(&(thread(), named.clone().into_owned()))) {
-            return Some(*run);
-        }
-        let answer = input.and_then(|input| input.resume.as_ref()?.first());
-        let asked = answer.map(|answer| (thread(), answer.interrupt_id.clone().into_owned()));
-        if let Some(run) = asked.and_then(|asked| self.by_interrupt.get(&asked)) {
-            return Some(*run);
-        }
-        match input {
-            Some(input) if self.has_seen_any(input) => self.longest_prefix(thread(), input),
-            _ => self.heads.get(started.thread_id.wtf8()).copied(),
-        }
-    }
-
-    fn has_seen_any(&self, input: &RunAgentInput<'_>) -> bool {
-        input.messages.iter().filter_map(Message::id).any(|id| self.seen.contains(id.wtf8()))
-    }
-
-    /// The run whose messages the input continues: an input that leaves out or changes the last ones goes back to where
-    /// they were not there yet. Clients say no more than that when a message is edited or an answer is made anew.
-    fn longest_prefix(&self, thread_id: Text<'static>, input: &RunAgentInput<'_>) -> Option<RunAt> {
-        let mut key = (thread_id, History::default());
-        let mut longest = self.by_history.get(&key);
-        for id in input.messages.iter().filter_map(said) {
-            key.1.push(id);
-            longest = self.by_history.get(&key).or(longest);
-        }
-        longest.copied()
+        let runs = InThread { lineage: self, thread_id: started.thread_id.clone().into_owned() };
+        lineage::parent_of(&runs, started.parent_run_id.as_ref(), started.input.as_deref())
     }
 
     /// What a run is named, if there is one at that place.
@@ -168,7 +156,7 @@ impl Lineage {
         };
         for message in fold.messages().skip(known) {
             self.seen.extend(message.id().cloned());
-            said(message).into_iter().for_each(|id| history.push(id));
+            history.push(message);
         }
         run.history = history;
         self.by_history.insert((current.thread_id, history), at);
@@ -192,9 +180,4 @@ const fn concerns_messages(event: &Event<'_>) -> bool {
             | Event::Custom(_)
             | Event::Unknown(_)
     )
-}
-
-/// The id of a message that is part of what was said: activities are never sent, and reasoning often is not.
-fn said<'m, 'a>(message: &'m Message<'a>) -> Option<&'m Text<'a>> {
-    message.id().filter(|_| !matches!(message, Message::Activity(_) | Message::Reasoning(_)))
 }
