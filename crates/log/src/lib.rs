@@ -5,20 +5,35 @@
 
 pub mod checkpoint;
 pub mod clock;
+pub mod cloning;
+pub mod delivery;
+pub mod engine;
 pub mod error;
 pub mod fact;
+pub mod follow;
+pub mod lineage;
 pub mod memory;
 pub mod names;
+pub mod opening;
 pub mod record;
+pub mod retention;
 pub mod run;
+pub mod run_fold;
 pub mod search;
+pub mod snapshot;
 pub mod state;
 pub mod store;
+mod tail;
 pub mod thread;
+pub mod transfer;
 
 pub use checkpoint::Checkpoint;
+pub use engine::{Batch, Engine, Options, RunWriter};
 pub use error::{Error, ErrorKind};
+pub use follow::Follower;
 pub use memory::MemoryStore;
 pub use names::{AppendKey, Epoch, Incarnation, RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
+pub use opening::{HistoryMode, StartRun, Started};
 pub use record::{Kind, NewRecord, Record};
+pub use snapshot::{At, Snapshot};
 pub use store::Store;

@@ -1,0 +1,79 @@
+//! What clients see of a run: one deterministic pipeline over its records.
+//!
+//! Shapes of 0.x are translated, what 1.0 does not have is stripped, what is out of order is repaired. Records stay as they came.
+
+use crate::names::{RunId, ThreadId};
+use crate::record::Kind;
+use threadline_protocol::stages::enforce::{Verdict, enforce};
+use threadline_protocol::stages::repair::{Repairer, without_malformed, without_refusals};
+use threadline_protocol::stages::translate::Translator;
+use threadline_protocol::{Event, Received, Text, UnknownWords};
+
+/// Delivers one run.
+#[derive(Debug)]
+pub struct Delivery {
+    thread_id: Text<'static>,
+    run_id: Text<'static>,
+    translator: Translator,
+    repairer: Repairer,
+    is_started: bool,
+}
+
+impl Delivery {
+    /// At the start of a run.
+    #[must_use]
+    pub fn new(thread: &ThreadId, run: &RunId) -> Self {
+        Self {
+            thread_id: Text::from(thread.as_str().to_owned()),
+            run_id: Text::from(run.as_str().to_owned()),
+            translator: Translator::new(),
+            repairer: Repairer::new(),
+            is_started: false,
+        }
+    }
+
+    /// What is delivered of the next record.
+    pub fn push(&mut self, kind: Kind, bytes: &[u8]) -> Vec<Event<'static>> {
+        if kind == Kind::Rejected {
+            return Vec::new();
+        }
+        let Some(event) = self.legible(bytes) else { return Vec::new() };
+        let Some(event) = self.with_our_ids(event) else { return Vec::new() };
+        self.repairer.repair(&event).output.iter().cloned().collect()
+    }
+
+    /// What a 1.0 reader may see of the record.
+    fn legible(&mut self, bytes: &[u8]) -> Option<Event<'static>> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let mended;
+        let received = match Received::read(text) {
+            Ok(received) => received,
+            Err(_) => {
+                (mended, _) = without_malformed(text)?;
+                Received::read(&mended).ok()?
+            }
+        };
+        let translated = self.translator.translate(received).ok()?.event;
+        match enforce(without_refusals(translated).0?, UnknownWords::Strip) {
+            Verdict::Kept { event, .. } => Some(event.into_event().into_owned()),
+            Verdict::Dropped | Verdict::Refused(_) => None,
+        }
+    }
+
+    /// The source may call the run what it likes. Its own start is left out where we have made one.
+    fn with_our_ids(&mut self, mut event: Event<'static>) -> Option<Event<'static>> {
+        match &mut event {
+            Event::RunStarted(started) => {
+                if std::mem::replace(&mut self.is_started, true) {
+                    return None;
+                }
+                (started.thread_id, started.run_id) = (self.thread_id.clone(), self.run_id.clone());
+            }
+            Event::RunFinished(finished) => {
+                (finished.thread_id, finished.run_id) = (self.thread_id.clone(), self.run_id.clone());
+            }
+            _ => {}
+        }
+        Some(event)
+    }
+}

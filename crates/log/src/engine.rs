@@ -1,0 +1,370 @@
+//! The engine: what a server does with threads, on any store.
+
+use crate::clock::{Clock, Ids};
+use crate::error::Error;
+use crate::follow::Follower;
+use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
+use crate::record::{NewRecord, Record};
+use crate::run::{RunEnd, RunInfo};
+use crate::store::{Ack, Append, Page, Store};
+use crate::tail::Tails;
+use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
+use std::ops::Range;
+use std::sync::Arc;
+use threadline_protocol::Event;
+use threadline_protocol::event::RunError;
+use threadline_protocol::stages::close::Cause;
+use tokio::sync::broadcast;
+
+/// How many changes of threads a listener may be behind before it has to list anew.
+const CHANGES_MAX: usize = 1024;
+
+/// What the engine can be told.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// For how long a run is its writer's, unless it is renewed.
+    pub lease_ms: i64,
+    /// After so many runs of a branch what it holds is kept in full, so that history need not go back further.
+    pub full_checkpoint_runs_max: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { lease_ms: 30_000, full_checkpoint_runs_max: 16 }
+    }
+}
+
+/// Threads, on a store. Clones are the same engine.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    options: Options,
+    tails: Tails,
+    changes: broadcast::Sender<ThreadChange>,
+}
+
+/// Something that lists of threads show has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ThreadChange {
+    /// A thread was made, described or trimmed, or a run of it was opened or ended.
+    Changed(ThreadKey),
+    /// A thread was deleted.
+    Deleted(ThreadKey),
+}
+
+/// Who writes a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunWriter {
+    /// The thread.
+    pub thread: ThreadKey,
+    /// Which thread of that name.
+    pub incarnation: Incarnation,
+    /// The run.
+    pub run: RunNo,
+    /// The generation of this writer.
+    pub epoch: Epoch,
+}
+
+/// A batch to be appended.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// The records, at least one.
+    pub records: Vec<NewRecord>,
+    /// Makes a repetition land once.
+    pub key: Option<AppendKey>,
+    /// Where the caller thinks that the tail is.
+    pub expected_tail: Option<u64>,
+    /// How the run ends with these records, if it does: [`RunEnd::of`] the terminal event.
+    pub end: Option<RunEnd>,
+}
+
+impl From<Vec<NewRecord>> for Batch {
+    fn from(records: Vec<NewRecord>) -> Self {
+        Self { records, ..Self::default() }
+    }
+}
+
+impl Engine {
+    /// On a store.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>, options: Options) -> Self {
+        let (changes, _) = broadcast::channel(CHANGES_MAX);
+        Self { inner: Arc::new(Inner { store, clock, ids, options, tails: Tails::default(), changes }) }
+    }
+
+    /// Where the records are.
+    #[must_use]
+    pub fn store(&self) -> &dyn Store {
+        &*self.inner.store
+    }
+
+    pub(crate) fn tails(&self) -> &Tails {
+        &self.inner.tails
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    pub(crate) fn ids(&self) -> &dyn Ids {
+        &*self.inner.ids
+    }
+
+    /// Now.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    pub(crate) fn lease_until(&self) -> Timestamp {
+        Timestamp(self.now().0.saturating_add(self.inner.options.lease_ms))
+    }
+
+    pub(crate) fn changed(&self, change: ThreadChange) {
+        // Nobody need listen.
+        let _ = self.inner.changes.send(change);
+    }
+
+    /// Changes of threads from now on. A listener that falls behind is told so, and lists anew.
+    #[must_use]
+    pub fn changes(&self) -> broadcast::Receiver<ThreadChange> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Appends to a run. Durable when it returns, and seen by followers from then on.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the records may or may not be appended; with a key, it can be repeated.
+    pub async fn append(&self, writer: &RunWriter, batch: Batch) -> Result<Ack, Error> {
+        self.append_at(writer, batch, self.now()).await
+    }
+
+    /// The same for records that were taken in at another time.
+    pub(crate) async fn append_at(
+        &self,
+        writer: &RunWriter,
+        batch: Batch,
+        time: Timestamp,
+    ) -> Result<Ack, Error> {
+        let Batch { records, key, expected_tail, end } = batch;
+        let ends = end.is_some();
+        let followed = self.tails().is_followed(&writer.thread).then(|| records.clone());
+        let append = Append {
+            thread: writer.thread.clone(),
+            run: writer.run,
+            epoch: writer.epoch,
+            records,
+            key,
+            expected_tail,
+            end,
+            time,
+        };
+        let ack = self.store().append(append).await?;
+        self.publish(&writer.thread, writer.run, &ack, followed);
+        if ends && !ack.repeated {
+            // It can be made later, by whoever needs it first.
+            let _ = self.keep_checkpoint(&writer.thread, writer.run).await;
+            self.changed(ThreadChange::Changed(writer.thread.clone()));
+        }
+        Ok(ack)
+    }
+
+    /// Shows durable records to those who follow the thread. If they began to follow while these were written, they find
+    /// them in the store.
+    pub(crate) fn publish(&self, thread: &ThreadKey, run: RunNo, ack: &Ack, records: Option<Vec<NewRecord>>) {
+        if ack.repeated {
+            return;
+        }
+        match records {
+            Some(records) => {
+                let placed = (ack.first..).zip(records).map(|(offset, NewRecord { kind, bytes })| Record {
+                    offset,
+                    time: ack.time,
+                    run,
+                    kind,
+                    bytes,
+                });
+                self.tails().publish(thread, placed.collect());
+            }
+            None => self.tails().reach(thread, ack.offsets().end),
+        }
+    }
+
+    /// Renews the lease of a run.
+    ///
+    /// # Errors
+    /// If the run has ended or somebody else has it.
+    pub async fn renew(&self, writer: &RunWriter) -> Result<(), Error> {
+        let (until, now) = (self.lease_until(), self.now());
+        self.store().claim(&writer.thread, writer.run, writer.epoch, until, now).await
+    }
+
+    /// Ends a run in its source's place: what is open is closed, and the terminal event says why.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub async fn end_run(&self, writer: &RunWriter, cause: Cause) -> Result<Ack, Error> {
+        let mut events = self.fold_run(&writer.thread, writer.run, u64::MAX).await?.closing(cause);
+        if events.last().and_then(RunEnd::of).is_none() {
+            // For its readers the run never began, or has ended though nobody said so.
+            events.push(RunError::new(cause.describe()).with_code(cause.code()).into());
+        }
+        let end = events.last().and_then(RunEnd::of);
+        let made = |event: &Event<'_>| NewRecord::made(event.to_json().into_bytes());
+        let records = events.iter().map(made).collect();
+        self.append(writer, Batch { records, end, ..Batch::default() }).await
+    }
+
+    /// Closes the runs whose writers are gone. At start-up an embedded store has to call this before anything else.
+    ///
+    /// # Errors
+    /// As [`Store::expired`]. A run that cannot be closed is left to the next time.
+    pub async fn close_orphans(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        let mut closed = Vec::new();
+        for (thread, run) in self.store().expired(self.now()).await? {
+            if self.close_orphan(&thread, run).await.is_ok() {
+                closed.push((thread, run));
+            }
+        }
+        Ok(closed)
+    }
+
+    async fn close_orphan(&self, thread: &ThreadKey, run: RunNo) -> Result<(), Error> {
+        let info = self.run(thread, run).await?;
+        let incarnation = self.store().thread(thread).await?.incarnation;
+        // Whoever notices first takes it over; another who tries has a stale epoch.
+        let epoch = Epoch(info.epoch.0 + 1);
+        self.store().claim(thread, run, epoch, self.lease_until(), self.now()).await?;
+        let writer = RunWriter { thread: thread.clone(), incarnation, run, epoch };
+        self.end_run(&writer, Cause::Abandoned).await.map(|_| ())
+    }
+
+    /// Records of a range of offsets, in order, of one run or of all.
+    ///
+    /// # Errors
+    /// If the first of them was trimmed or compacted.
+    pub async fn read(
+        &self,
+        thread: &ThreadKey,
+        offsets: Range<u64>,
+        run: Option<RunNo>,
+        bytes_max: usize,
+    ) -> Result<Page, Error> {
+        let info = self.store().thread(thread).await?;
+        let end = offsets.end.min(info.offsets.end);
+        if offsets.start < end {
+            self.check_readable(thread, offsets.start).await?;
+        }
+        self.store().read(thread, offsets.start..end.max(offsets.start), run, bytes_max).await
+    }
+
+    /// The first offset whose record was taken in at this time or later; the tail, if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    pub async fn offset_at(&self, thread: &ThreadKey, time: Timestamp) -> Result<u64, Error> {
+        let Range { start: mut low, end: mut high } = self.store().thread(thread).await?.offsets;
+        // Times never go back within a thread.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let page = self.store().read(thread, middle..high, None, 1).await?;
+            match page.records.first() {
+                Some(record) if record.time < time => low = record.offset + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(low)
+    }
+
+    /// Whether an offset can still be read.
+    pub(crate) async fn check_readable(&self, thread: &ThreadKey, offset: u64) -> Result<(), Error> {
+        let first = self.store().thread(thread).await?.offsets.start;
+        if offset < first {
+            return Err(Error::Trimmed { offset, first });
+        }
+        let page = self.store().read(thread, offset..offset + 1, None, 1).await?;
+        if !page.records.is_empty() {
+            return Ok(());
+        }
+        let runs = self.store().runs(thread).await?;
+        match runs.into_iter().find(|run| run.compacted && run.offsets.contains(&offset)) {
+            Some(run) => Err(Error::Compacted { run: run.id, offset }),
+            None => Ok(()),
+        }
+    }
+
+    /// Follows a thread from an offset on.
+    ///
+    /// # Errors
+    /// If there is no such thread, or another one of that name than the one with this incarnation; or if the offset lies
+    /// beyond the tail, or its record was trimmed or compacted.
+    pub async fn follow(
+        &self,
+        thread: &ThreadKey,
+        incarnation: Option<Incarnation>,
+        from: u64,
+    ) -> Result<Follower, Error> {
+        Follower::open(self, thread, incarnation, from).await
+    }
+
+    /// What is known about a run.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn run(&self, thread: &ThreadKey, run: RunNo) -> Result<RunInfo, Error> {
+        let runs = self.store().runs(thread).await?;
+        runs.into_iter().nth(run.index()).ok_or_else(|| Error::NoRun(run.0.to_string()))
+    }
+
+    /// The run with this id.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn run_named(&self, thread: &ThreadKey, id: &RunId) -> Result<RunInfo, Error> {
+        let runs = self.store().runs(thread).await?;
+        runs.into_iter().find(|run| run.id == *id).ok_or_else(|| Error::NoRun(id.to_string()))
+    }
+
+    /// Changes what is said about a thread.
+    ///
+    /// # Errors
+    /// As [`Store::describe`].
+    pub async fn describe(&self, thread: &ThreadKey, change: MetadataChange) -> Result<(), Error> {
+        self.store().describe(thread, change, self.now()).await?;
+        self.changed(ThreadChange::Changed(thread.clone()));
+        Ok(())
+    }
+
+    /// Threads, the last that was updated first.
+    ///
+    /// # Errors
+    /// As [`Store::threads`].
+    pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
+        self.store().threads(query).await
+    }
+
+    /// Deletes a thread. Those who follow it are cut off.
+    ///
+    /// # Errors
+    /// If a run of it goes on.
+    pub async fn delete(&self, thread: &ThreadKey) -> Result<(), Error> {
+        if let Some(run) = self.store().runs(thread).await?.into_iter().find(RunInfo::is_running) {
+            return Err(Error::RunActive(run.id));
+        }
+        self.store().delete(thread, self.now()).await?;
+        self.tails().delete(thread);
+        self.changed(ThreadChange::Deleted(thread.clone()));
+        Ok(())
+    }
+}

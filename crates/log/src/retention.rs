@@ -1,0 +1,131 @@
+//! What is not kept for ever: raw records, old offsets, old threads.
+
+use crate::checkpoint::Checkpoint;
+use crate::engine::{Engine, ThreadChange};
+use crate::error::Error;
+use crate::names::{RunNo, ThreadKey};
+use crate::run::RunInfo;
+use crate::thread::{ThreadCursor, ThreadQuery};
+use bytes::Bytes;
+use std::collections::BTreeSet;
+
+/// How many threads are looked at together.
+const PAGE: usize = 256;
+
+/// How long the records of a run that has ended are kept as they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepRaw {
+    /// For ever.
+    #[default]
+    Forever,
+    /// For so many milliseconds after its end; then its compaction takes their place.
+    For(i64),
+}
+
+/// What is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// The records of runs that have ended.
+    pub keep_raw: KeepRaw,
+    /// Threads that nothing happened to for so many milliseconds are deleted.
+    pub thread_age_ms_max: Option<i64>,
+    /// Of more threads than these in a scope, those that were updated first are deleted.
+    pub threads_max: Option<usize>,
+}
+
+/// What retention has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// Runs whose records were replaced by their compaction.
+    pub compacted: u64,
+    /// Threads that were deleted.
+    pub deleted: Vec<ThreadKey>,
+}
+
+impl Engine {
+    /// Lets go of what need not be kept. Threads with a run that goes on are left alone.
+    ///
+    /// # Errors
+    /// As the store.
+    pub async fn retain(&self, retention: &Retention) -> Result<Retained, Error> {
+        let mut retained = Retained::default();
+        let mut query = ThreadQuery { limit: PAGE, ..ThreadQuery::default() };
+        let mut kept_in_scope = std::collections::HashMap::new();
+        loop {
+            let page = self.threads(&query).await?;
+            let Some(last) = page.last() else { return Ok(retained) };
+            query.after = Some(ThreadCursor::of(last));
+            for thread in page {
+                let age = self.now().0.saturating_sub(thread.updated.0);
+                let kept: &mut usize = kept_in_scope.entry(thread.key.scope.clone()).or_default();
+                let is_old = retention.thread_age_ms_max.is_some_and(|max| age >= max);
+                let is_one_too_many = retention.threads_max.is_some_and(|max| *kept >= max);
+                if (is_old || is_one_too_many) && self.delete_idle(&thread.key).await? {
+                    retained.deleted.push(thread.key);
+                    continue;
+                }
+                *kept += 1;
+                if let KeepRaw::For(ms) = retention.keep_raw {
+                    retained.compacted += self.compact_runs(&thread.key, ms).await?;
+                }
+            }
+        }
+    }
+
+    async fn delete_idle(&self, thread: &ThreadKey) -> Result<bool, Error> {
+        match self.delete(thread).await {
+            Ok(()) => Ok(true),
+            Err(Error::RunActive(_) | Error::NoThread(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn compact_runs(&self, thread: &ThreadKey, keep_ms: i64) -> Result<u64, Error> {
+        let first = self.store().thread(thread).await?.offsets.start;
+        let mut compacted = 0;
+        for run in self.runs_with_lineage(thread).await? {
+            let is_due = run.ended.is_some_and(|ended| self.now().0.saturating_sub(ended.0) >= keep_ms);
+            if is_due && !run.compacted && run.offsets.start >= first {
+                self.store().compact_run(thread, run.no, self.now()).await?;
+                compacted += 1;
+            }
+        }
+        Ok(compacted)
+    }
+
+    /// Forgets the records before an offset, and gives the first that is kept: an earlier one, if a run that goes on needs it.
+    /// What branches that go on from there hold stays.
+    ///
+    /// # Errors
+    /// If that is beyond the tail.
+    pub async fn trim(&self, thread: &ThreadKey, first: u64) -> Result<u64, Error> {
+        let runs = self.runs_with_lineage(thread).await?;
+        let needed = runs.iter().filter(|run| run.is_running()).map(|run| run.offsets.start).min();
+        let first = first.min(needed.unwrap_or(u64::MAX));
+        let is_gone = |run: &RunInfo| !run.is_running() && run.offsets.end <= first;
+        // Runs that a run which stays continues, and the tips of branches that nobody has continued.
+        let mut bases: BTreeSet<RunNo> = BTreeSet::new();
+        for run in &runs {
+            let parent = run.parent.filter(|_| !is_gone(run));
+            bases.extend(parent.filter(|parent| is_gone(&runs[parent.index()])));
+            let is_tip = !runs.iter().any(|other| other.parent == Some(run.no));
+            bases.extend((is_gone(run) && is_tip).then_some(run.no));
+        }
+        // Before anything is forgotten.
+        for base in &bases {
+            let full = self.full_checkpoint(thread, &runs, *base).await?;
+            self.store()
+                .put_checkpoint(thread, Checkpoint { delta: Bytes::new(), ..full }, self.now())
+                .await?;
+        }
+        self.store().trim(thread, first, self.now()).await?;
+        for run in runs.iter().filter(|run| is_gone(run) && !bases.contains(&run.no)) {
+            if let Some(checkpoint) = self.store().checkpoint(thread, run.no).await? {
+                let emptied = Checkpoint { delta: Bytes::new(), full: None, ..checkpoint };
+                self.store().put_checkpoint(thread, emptied, self.now()).await?;
+            }
+        }
+        self.changed(ThreadChange::Changed(thread.clone()));
+        Ok(first)
+    }
+}

@@ -1,0 +1,281 @@
+//! What a branch holds, at its end and at any point before.
+
+use crate::checkpoint::Checkpoint;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::lineage::{chain, lineage_of};
+use crate::names::{RunNo, ThreadKey};
+use crate::run::RunInfo;
+use crate::run_fold::{DeltaWriter, RunFold, apply_delta};
+use bytes::Bytes;
+use threadline_protocol::stages::fold::{self, FOLD_VERSION, Fold};
+
+/// About how many bytes of records are read at once.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// A point in a thread's past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// After everything on the last run's branch.
+    Head,
+    /// After a run.
+    Run(RunNo),
+    /// After the record of an offset, on the branch of its run.
+    Offset(u64),
+    /// On a run's branch, after whatever of it lies at an offset or before.
+    RunAndOffset(RunNo, u64),
+}
+
+/// What a branch holds at some point.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The last run that counts; none if nothing does.
+    pub run: Option<RunNo>,
+    /// Everything of the branch before this offset is in it.
+    pub offset: u64,
+    /// Messages, state, and the rest of what clients hold.
+    pub fold: Fold,
+}
+
+/// What a branch holds after a run, and how much had to be read for it.
+struct Held {
+    fold: Fold,
+    runs_since_full: u32,
+    bytes_since_full: usize,
+    full_bytes: usize,
+}
+
+impl Engine {
+    /// What a branch holds at a point.
+    ///
+    /// # Errors
+    /// If there is no such thread, run or offset, or what is needed for it was trimmed or compacted.
+    pub async fn snapshot(&self, thread: &ThreadKey, at: At) -> Result<Snapshot, Error> {
+        let info = self.store().thread(thread).await?;
+        let runs = self.store().runs(thread).await?;
+        let (tip, limit) = match at {
+            At::Head => (runs.last().map(|run| run.no), u64::MAX),
+            At::Run(run) => (Some(run), u64::MAX),
+            At::RunAndOffset(run, offset) => (Some(run), offset),
+            At::Offset(offset) => {
+                if offset >= info.offsets.end {
+                    return Err(Error::BeyondTail { offset, tail: info.offsets.end });
+                }
+                if offset < info.offsets.start {
+                    return Err(Error::Trimmed { offset, first: info.offsets.start });
+                }
+                (Some(self.run_at(thread, &runs, offset).await?), offset)
+            }
+        };
+        let Some(tip) = tip else { return Ok(Snapshot { run: None, offset: 0, fold: Fold::new() }) };
+        if tip.index() >= runs.len() {
+            return Err(Error::NoRun(tip.0.to_string()));
+        }
+        // The last run of the branch that had begun by then.
+        let begun = |run: &RunNo| runs[run.index()].offsets.start <= limit;
+        let Some(run) = chain(&runs, tip).into_iter().rev().find(begun) else {
+            return Ok(Snapshot { run: None, offset: 0, fold: Fold::new() });
+        };
+        let run = &runs[run.index()];
+        let is_whole = !run.is_running() && limit.saturating_add(1) >= run.offsets.end;
+        let fold = match is_whole {
+            true => self.fold_after(thread, &runs, run.no).await?,
+            false => self.fold_run_of(thread, &runs, run, limit).await?.fold().clone(),
+        };
+        Ok(Snapshot { run: Some(run.no), offset: run.offsets.end.min(limit.saturating_add(1)), fold })
+    }
+
+    /// The run that a record belongs to.
+    async fn run_at(&self, thread: &ThreadKey, runs: &[RunInfo], offset: u64) -> Result<RunNo, Error> {
+        let page = self.store().read(thread, offset..offset + 1, None, 1).await?;
+        if let Some(record) = page.records.first() {
+            return Ok(record.run);
+        }
+        let compacted = runs.iter().find(|run| run.compacted && run.offsets.contains(&offset));
+        Err(match compacted {
+            Some(run) => Error::Compacted { run: run.id.clone(), offset },
+            None => Error::NoRun(format!("at offset {offset}")),
+        })
+    }
+
+    /// What the branch of a run that has ended holds after it.
+    pub(crate) async fn fold_after(
+        &self,
+        thread: &ThreadKey,
+        runs: &[RunInfo],
+        run: RunNo,
+    ) -> Result<Fold, Error> {
+        Ok(self.held_after(thread, runs, run).await?.fold)
+    }
+
+    /// A run, folded up to an offset, that one included.
+    pub(crate) async fn fold_run(
+        &self,
+        thread: &ThreadKey,
+        run: RunNo,
+        until: u64,
+    ) -> Result<RunFold, Error> {
+        let runs = self.store().runs(thread).await?;
+        let info = runs.get(run.index()).ok_or_else(|| Error::NoRun(run.0.to_string()))?;
+        self.fold_run_of(thread, &runs, info, until).await
+    }
+
+    async fn fold_run_of(
+        &self,
+        thread: &ThreadKey,
+        runs: &[RunInfo],
+        run: &RunInfo,
+        until: u64,
+    ) -> Result<RunFold, Error> {
+        let parent = match run.parent {
+            Some(parent) => self.fold_after(thread, runs, parent).await?,
+            None => Fold::new(),
+        };
+        let mut fold = RunFold::new(&thread.thread, run, parent);
+        self.each_record(thread, run, until, |record| {
+            fold.push(record);
+        })
+        .await?;
+        Ok(fold)
+    }
+
+    /// Shows the records of a run up to an offset, that one included.
+    async fn each_record(
+        &self,
+        thread: &ThreadKey,
+        run: &RunInfo,
+        until: u64,
+        mut each: impl FnMut(&crate::record::Record) + Send,
+    ) -> Result<(), Error> {
+        let first = self.store().thread(thread).await?.offsets.start;
+        if run.compacted {
+            return Err(Error::Compacted { run: run.id.clone(), offset: run.offsets.start });
+        }
+        if run.offsets.start < first {
+            return Err(Error::Trimmed { offset: run.offsets.start, first });
+        }
+        let mut next = run.offsets.start;
+        let end = run.offsets.end.min(until.saturating_add(1));
+        while next < end {
+            let page = self.store().read(thread, next..end, Some(run.no), PAGE_BYTES).await?;
+            page.records.iter().for_each(&mut each);
+            next = page.next;
+        }
+        Ok(())
+    }
+
+    /// Goes back to the last full checkpoint of the branch, and forward from there.
+    async fn held_after(&self, thread: &ThreadKey, runs: &[RunInfo], run: RunNo) -> Result<Held, Error> {
+        let mut held = Held { fold: Fold::new(), runs_since_full: 0, bytes_since_full: 0, full_bytes: 0 };
+        let mut deltas: Vec<(&RunInfo, Option<Checkpoint>)> = Vec::new();
+        for run in chain(runs, run).into_iter().rev() {
+            let checkpoint = self.store().checkpoint(thread, run).await?;
+            let full = checkpoint.as_ref().and_then(|checkpoint| checkpoint.full.as_ref());
+            if let Some(fold) = full.and_then(|full| restore(full)) {
+                held.full_bytes = full.map_or(0, Bytes::len);
+                held.fold = fold;
+                break;
+            }
+            deltas.push((&runs[run.index()], checkpoint));
+        }
+        for (run, checkpoint) in deltas.into_iter().rev() {
+            held.runs_since_full += 1;
+            // One that was emptied says nothing: the records, if they are there, do.
+            match checkpoint.filter(|checkpoint| !checkpoint.delta.is_empty()) {
+                Some(checkpoint) => {
+                    held.bytes_since_full += checkpoint.delta.len();
+                    apply_delta(&mut held.fold, run.base_state, &checkpoint.delta);
+                }
+                None => {
+                    let mut fold = RunFold::new(&thread.thread, run, held.fold);
+                    self.each_record(thread, run, u64::MAX, |record| {
+                        fold.push(record);
+                    })
+                    .await?;
+                    held.fold = fold.fold().clone();
+                }
+            }
+        }
+        Ok(held)
+    }
+
+    /// Makes the checkpoint of a run that has ended, and keeps it.
+    pub(crate) async fn keep_checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<Checkpoint, Error> {
+        let runs = self.store().runs(thread).await?;
+        let info = runs.get(run.index()).ok_or_else(|| Error::NoRun(run.0.to_string()))?;
+        let held = match info.parent {
+            Some(parent) => self.held_after(thread, &runs, parent).await?,
+            None => Held { fold: Fold::new(), runs_since_full: 0, bytes_since_full: 0, full_bytes: 0 },
+        };
+        let before = held.fold.clone();
+        let (delta, fold) = self.compacted(thread, info, held.fold).await?;
+        // Reading a branch costs no more than twice what it holds, and so does keeping it.
+        let is_due = held.runs_since_full + 1 >= self.options().full_checkpoint_runs_max
+            || (held.full_bytes > 0 && held.bytes_since_full + delta.len() >= held.full_bytes);
+        let full = is_due.then(|| full_of(fold.fold()));
+        let lineage = lineage_of(fold.fold(), &before);
+        let checkpoint = Checkpoint { run, version: FOLD_VERSION, delta, full, lineage };
+        self.store().put_checkpoint(thread, checkpoint.clone(), self.now()).await?;
+        Ok(checkpoint)
+    }
+
+    /// What clients see of a run, compacted, a line each; of one that goes on, what there is.
+    pub(crate) async fn delta_of(
+        &self,
+        thread: &ThreadKey,
+        runs: &[RunInfo],
+        run: RunNo,
+    ) -> Result<Bytes, Error> {
+        if let Some(checkpoint) = self.store().checkpoint(thread, run).await? {
+            return Ok(checkpoint.delta);
+        }
+        let info = &runs[run.index()];
+        let held = match info.parent {
+            Some(parent) => self.fold_after(thread, runs, parent).await?,
+            None => Fold::new(),
+        };
+        let (delta, _) = self.compacted(thread, info, held).await?;
+        Ok(delta)
+    }
+
+    /// A run that is folded and compacted at once.
+    async fn compacted(
+        &self,
+        thread: &ThreadKey,
+        run: &RunInfo,
+        held: Fold,
+    ) -> Result<(Bytes, RunFold), Error> {
+        let mut writer = DeltaWriter::new(run, &held);
+        let mut fold = RunFold::new(&thread.thread, run, held);
+        self.each_record(thread, run, u64::MAX, |record| {
+            fold.push(record).iter().for_each(|event| writer.push(event));
+        })
+        .await?;
+        Ok((writer.finish(), fold))
+    }
+
+    /// The checkpoint of a run that has ended, with what its branch holds in full.
+    pub(crate) async fn full_checkpoint(
+        &self,
+        thread: &ThreadKey,
+        runs: &[RunInfo],
+        run: RunNo,
+    ) -> Result<Checkpoint, Error> {
+        let checkpoint = match self.store().checkpoint(thread, run).await? {
+            Some(checkpoint) => checkpoint,
+            None => self.keep_checkpoint(thread, run).await?,
+        };
+        let fold = self.fold_after(thread, runs, run).await?;
+        Ok(Checkpoint { version: FOLD_VERSION, full: Some(full_of(&fold)), ..checkpoint })
+    }
+}
+
+fn full_of(fold: &Fold) -> Bytes {
+    fold.checkpoint().to_json().into_bytes().into()
+}
+
+/// The fold of a full checkpoint. None if it was made by another version, so that it must be made anew.
+fn restore(full: &[u8]) -> Option<Fold> {
+    let text = std::str::from_utf8(full).ok()?;
+    Fold::restore(fold::Checkpoint::read_json(text).ok()?.0).ok()
+}

@@ -1,0 +1,145 @@
+//! The newest records of the threads that somebody follows, in memory.
+//!
+//! Only a cache: what a follower does not find here, it reads from the store. So a slow follower holds no memory and slows
+//! nobody, and records may come in any order.
+
+use crate::names::ThreadKey;
+use crate::record::Record;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::watch;
+
+/// How many bytes of records are kept for a thread, at most.
+const TAIL_BYTES_MAX: usize = 256 * 1024;
+
+/// How far a thread has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// Everything before this offset is durable.
+    pub(crate) tail: u64,
+    /// The thread was deleted.
+    pub(crate) is_deleted: bool,
+}
+
+/// The newest records of one thread.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    reached: watch::Sender<Reached>,
+    recent: Mutex<Recent>,
+}
+
+#[derive(Debug, Default)]
+struct Recent {
+    batches: BTreeMap<u64, Arc<[Record]>>,
+    bytes: usize,
+}
+
+impl Tail {
+    fn new() -> Self {
+        let (reached, _) = watch::channel(Reached { tail: 0, is_deleted: false });
+        Self { reached, recent: Mutex::default() }
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Reached> {
+        self.reached.subscribe()
+    }
+
+    /// Learns how far the thread has come.
+    pub(crate) fn reach(&self, tail: u64) {
+        self.reached.send_if_modified(|reached| {
+            let is_news = reached.tail < tail;
+            reached.tail = reached.tail.max(tail);
+            is_news
+        });
+    }
+
+    fn push(&self, records: Arc<[Record]>) {
+        let Some((first, last)) = records.first().zip(records.last()) else { return };
+        let end = last.offset + 1;
+        let mut recent = lock(&self.recent);
+        recent.bytes += size(&records);
+        recent.batches.insert(first.offset, records);
+        while recent.bytes > TAIL_BYTES_MAX && recent.batches.len() > 1 {
+            if let Some((_, oldest)) = recent.batches.pop_first() {
+                recent.bytes -= size(&oldest);
+            }
+        }
+        drop(recent);
+        self.reach(end);
+    }
+
+    /// The records from an offset on that lie together, if they are here.
+    pub(crate) fn from(&self, offset: u64) -> Option<Arc<[Record]>> {
+        let recent = lock(&self.recent);
+        let (_, batch) = recent.batches.range(..=offset).next_back()?;
+        let skip = usize::try_from(offset - batch.first()?.offset).ok()?;
+        match skip {
+            0 => Some(Arc::clone(batch)),
+            _ => batch.get(skip..).filter(|rest| !rest.is_empty()).map(Arc::from),
+        }
+    }
+}
+
+fn size(records: &[Record]) -> usize {
+    records.iter().map(|record| record.bytes.len() + size_of::<Record>()).sum()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing here panics half way.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The tails of all threads that somebody follows.
+#[derive(Debug, Default)]
+pub(crate) struct Tails {
+    followed: Mutex<HashMap<ThreadKey, Weak<Tail>>>,
+}
+
+impl Tails {
+    /// The tail of a thread, kept as long as somebody holds it.
+    pub(crate) fn open(&self, thread: &ThreadKey) -> Arc<Tail> {
+        let mut followed = lock(&self.followed);
+        if let Some(tail) = followed.get(thread).and_then(Weak::upgrade) {
+            return tail;
+        }
+        // Threads that nobody follows any more are found when there are more of them than of the others.
+        if followed.len() == followed.capacity() {
+            followed.retain(|_, tail| tail.strong_count() > 0);
+        }
+        let tail = Arc::new(Tail::new());
+        followed.insert(thread.clone(), Arc::downgrade(&tail));
+        tail
+    }
+
+    fn get(&self, thread: &ThreadKey) -> Option<Arc<Tail>> {
+        lock(&self.followed).get(thread).and_then(Weak::upgrade)
+    }
+
+    /// Whether somebody follows a thread.
+    pub(crate) fn is_followed(&self, thread: &ThreadKey) -> bool {
+        let followed = lock(&self.followed);
+        !followed.is_empty() && followed.get(thread).is_some_and(|tail| tail.strong_count() > 0)
+    }
+
+    /// Gives durable records to who follows the thread.
+    pub(crate) fn publish(&self, thread: &ThreadKey, records: Vec<Record>) {
+        if let Some(tail) = self.get(thread) {
+            tail.push(records.into());
+        }
+    }
+
+    /// Tells who follows the thread that there is more in the store.
+    pub(crate) fn reach(&self, thread: &ThreadKey, offset: u64) {
+        if let Some(tail) = self.get(thread) {
+            tail.reach(offset);
+        }
+    }
+
+    /// Ends those who follow a thread that is gone.
+    pub(crate) fn delete(&self, thread: &ThreadKey) {
+        let removed = lock(&self.followed).remove(thread);
+        if let Some(tail) = removed.and_then(|tail| tail.upgrade()) {
+            tail.reached.send_modify(|reached| reached.is_deleted = true);
+        }
+    }
+}

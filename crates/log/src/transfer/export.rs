@@ -1,0 +1,200 @@
+//! A thread as lines of JSON.
+
+use super::line::{EXPORT_VERSION, HeadLine, RecordLine, RunLine, ThreadLine, embedded};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::lineage::chain;
+use crate::names::{RunNo, ThreadKey};
+use crate::record::{Kind, Record};
+use crate::run::RunInfo;
+use crate::run_fold::delta_events;
+use crate::thread::ThreadInfo;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use threadline_protocol::stages::compact::{Compactor, Form};
+
+/// About how many bytes of records are read at once.
+const PAGE_BYTES: usize = 256 * 1024;
+
+/// What an export looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExportForm {
+    /// Every record as it came, with its offset, time, run and kind. What a store needs to have the thread again.
+    #[default]
+    Raw,
+    /// The runs as AG-UI events, each compacted.
+    Compact,
+    /// The last run's branch as AG-UI events, its messages and state as one snapshot each.
+    Snapshot,
+}
+
+/// Gives a thread as lines, a part at a time, so that its size does not matter.
+#[derive(Debug)]
+pub struct Exporter {
+    engine: Engine,
+    info: ThreadInfo,
+    runs: Vec<RunInfo>,
+    form: ExportForm,
+    next: u64,
+    end: u64,
+    wanted: BTreeSet<RunNo>,
+    /// Runs that were not given yet.
+    waiting: BTreeSet<RunNo>,
+    is_begun: bool,
+}
+
+impl Engine {
+    /// A thread as lines of JSON, as it is now.
+    ///
+    /// # Errors
+    /// If there is no such thread.
+    pub async fn export(&self, thread: &ThreadKey, form: ExportForm) -> Result<Exporter, Error> {
+        let runs = self.runs_with_lineage(thread).await?;
+        let wanted = match (form, runs.last()) {
+            (ExportForm::Snapshot, Some(head)) => chain(&runs, head.no).into_iter().collect(),
+            _ => runs.iter().map(|run| run.no).collect(),
+        };
+        let exporter = self.export_part(thread, wanted, u64::MAX).await?;
+        Ok(Exporter { form, ..exporter })
+    }
+
+    /// Some runs of a thread up to an offset, raw.
+    pub(crate) async fn export_part(
+        &self,
+        thread: &ThreadKey,
+        wanted: BTreeSet<RunNo>,
+        end: u64,
+    ) -> Result<Exporter, Error> {
+        let info = self.store().thread(thread).await?;
+        let runs = self.runs_with_lineage(thread).await?;
+        let (next, end) = (info.offsets.start, info.offsets.end.min(end));
+        let (waiting, form) = (wanted.clone(), ExportForm::Raw);
+        Ok(Exporter { engine: self.clone(), info, runs, form, next, end, wanted, waiting, is_begun: false })
+    }
+}
+
+impl Exporter {
+    /// The next lines, of which none is cut. None if that was all.
+    ///
+    /// # Errors
+    /// If something cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        match self.form {
+            ExportForm::Raw => self.next_raw().await,
+            ExportForm::Compact => self.next_compact().await,
+            ExportForm::Snapshot => self.snapshot().await,
+        }
+    }
+
+    async fn next_raw(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let mut lines = Vec::new();
+        if !std::mem::replace(&mut self.is_begun, true) {
+            let thread = ThreadLine::of(&self.info.key);
+            let metadata = &self.info.metadata;
+            let (first, tail) = (self.info.offsets.start, self.end);
+            put(&mut lines, &HeadLine { threadline: EXPORT_VERSION, thread, metadata, first, tail });
+            return Ok(Some(lines));
+        }
+        if self.next >= self.end {
+            self.begin_runs(u64::MAX, &mut lines).await?;
+            return Ok((!lines.is_empty()).then_some(lines));
+        }
+        let range = self.next..self.end;
+        let page = self.engine.store().read(&self.info.key, range, None, PAGE_BYTES).await?;
+        for record in
+            page.records.iter().filter(|record| self.wanted.contains(&record.run)).collect::<Vec<_>>()
+        {
+            self.begin_runs(record.offset, &mut lines).await?;
+            self.put_record(record, &mut lines);
+        }
+        self.next = page.next;
+        Ok(Some(lines))
+    }
+
+    fn put_record(&self, record: &Record, lines: &mut Vec<u8>) {
+        let Some(run) = self.runs.get(record.run.index()) else { return };
+        let end = run.end.as_ref().filter(|_| record.offset + 1 == run.offsets.end);
+        put(lines, &RecordLine::new(record, &run.id, end));
+    }
+
+    /// The lines of runs that began at an offset or before.
+    async fn begin_runs(&mut self, offset: u64, lines: &mut Vec<u8>) -> Result<(), Error> {
+        while let Some(no) = self.waiting.first().copied() {
+            let run = &self.runs[no.index()];
+            if run.offsets.start > offset {
+                break;
+            }
+            self.waiting.pop_first();
+            let request = self.engine.store().request(&self.info.key, no).await?;
+            let (request, request_text) = embedded(&request);
+            let line = RunLine {
+                run: &run.id,
+                parent: run.parent.and_then(|parent| self.runs.get(parent.index())).map(|parent| &parent.id),
+                spawned_by: run.spawned_by.as_deref(),
+                base_state: run.base_state,
+                compacted: run.compacted,
+                request,
+                request_text: request_text.filter(|text| !text.is_empty()),
+            };
+            put(lines, &line);
+            if run.compacted {
+                self.put_compaction(run, lines).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is left of a run whose records are gone, in their place.
+    async fn put_compaction(&self, run: &RunInfo, lines: &mut Vec<u8>) -> Result<(), Error> {
+        let Some(checkpoint) = self.engine.store().checkpoint(&self.info.key, run.no).await? else {
+            return Ok(());
+        };
+        let mut events = delta_events(&checkpoint.delta).peekable();
+        while let Some(event) = events.next() {
+            let bytes = event.to_json().into_bytes().into();
+            let time = run.ended.unwrap_or(run.started);
+            let record = Record { offset: run.offsets.start, time, run: run.no, kind: Kind::Made, bytes };
+            let end = run.end.as_ref().filter(|_| events.peek().is_none());
+            put(lines, &RecordLine::new(&record, &run.id, end));
+        }
+        Ok(())
+    }
+
+    /// What clients see of a run, compacted. Of one that goes on, what there is.
+    async fn delta(&self, run: RunNo) -> Result<Vec<u8>, Error> {
+        self.engine.delta_of(&self.info.key, &self.runs, run).await.map(|delta| delta.to_vec())
+    }
+
+    async fn next_compact(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let Some(run) = self.waiting.pop_first() else { return Ok(None) };
+        self.delta(run).await.map(Some)
+    }
+
+    async fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        if self.waiting.is_empty() {
+            return Ok(None);
+        }
+        let mut compactor = Compactor::new(Form::Snapshot, None);
+        let mut lines = Vec::new();
+        let mut write = |events: Vec<threadline_protocol::Event<'_>>| {
+            for event in events {
+                lines.extend_from_slice(event.to_json().as_bytes());
+                lines.push(b'\n');
+            }
+        };
+        while let Some(run) = self.waiting.pop_first() {
+            for event in delta_events(&self.delta(run).await?) {
+                // There are no chunks in it.
+                write(compactor.push_borrowed(&event).unwrap_or_default());
+            }
+        }
+        write(compactor.finish());
+        Ok(Some(lines))
+    }
+}
+
+fn put(lines: &mut Vec<u8>, line: &impl Serialize) {
+    serde_json::to_writer(&mut *lines, line)
+        .expect("strings and numbers are JSON, and memory can be written to");
+    lines.push(b'\n');
+}

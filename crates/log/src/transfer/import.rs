@@ -1,0 +1,359 @@
+//! Threads from lines of JSON: raw exports, and bare recordings of AG-UI events.
+
+use super::begun::{APPENDS_MAX, Begun};
+use super::line::{EXPORT_VERSION, Line};
+use crate::engine::{Batch, Engine, RunWriter};
+use crate::error::Error;
+use crate::lineage;
+use crate::names::{RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
+use crate::opening::{digest, seen};
+use crate::record::NewRecord;
+use crate::run::{BaseState, RunEnd};
+use crate::search::first_words;
+use crate::store::{OpenRun, RunsSeen};
+use crate::thread::{Metadata, MetadataChange};
+use bytes::Bytes;
+use std::collections::HashMap;
+use threadline_protocol::event::RunStarted;
+use threadline_protocol::stages::close::Cause;
+use threadline_protocol::{Event, Received};
+
+/// How many bytes of records are appended at once.
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// Where imported threads go.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// Whose they are. A raw export's own scope, if none is given.
+    pub scope: Option<Scope>,
+    /// The scope of recordings, which say nothing of it.
+    pub default_scope: Scope,
+    /// The thread's id, in place of the one that the input says.
+    pub thread: Option<ThreadId>,
+    /// Why runs that the input leaves open are closed.
+    pub cause: Cause,
+}
+
+/// What was imported.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// The threads, in the order they came.
+    pub threads: Vec<ThreadKey>,
+    /// How many runs.
+    pub runs: u64,
+    /// How many records.
+    pub records: u64,
+}
+
+/// Takes the texts of an input one by one, and writes what they say.
+///
+/// Everything that was pushed is durable after [`finish`](Self::finish).
+#[derive(Debug)]
+pub struct Importer {
+    engine: Engine,
+    options: ImportOptions,
+    imported: Imported,
+    input: Option<Input>,
+    waiting: Waiting,
+    begun: Begun,
+}
+
+/// What the input is, as its first line says.
+#[derive(Debug)]
+enum Input {
+    Export(Box<ExportImport>),
+    Recording(Option<RunWriter>),
+}
+
+#[derive(Debug)]
+struct ExportImport {
+    thread: ThreadKey,
+    metadata: Metadata,
+    runs: HashMap<RunId, RunNo>,
+    ended: u32,
+    writers: HashMap<RunId, RunWriter>,
+    /// A run whose first record has not come.
+    opening: Option<(RunId, OpenRun)>,
+}
+
+/// Records of one run that were not written yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    writer: Option<RunWriter>,
+    time: Timestamp,
+    records: Vec<NewRecord>,
+    bytes: usize,
+}
+
+impl Engine {
+    /// Imports threads.
+    #[must_use]
+    pub fn import(&self, options: ImportOptions) -> Importer {
+        let (imported, waiting) = (Imported::default(), Waiting::default());
+        Importer { engine: self.clone(), options, imported, input: None, waiting, begun: Begun::default() }
+    }
+}
+
+impl Importer {
+    /// Takes the next text: a line of an export, or an event.
+    ///
+    /// # Errors
+    /// If it makes no sense here, or cannot be written.
+    pub async fn push(&mut self, json: &str) -> Result<(), Error> {
+        if json.starts_with("{\"threadline\":") {
+            return self.begin_export(json).await;
+        }
+        match self.input.take() {
+            Some(Input::Export(mut export)) => {
+                let result = self.push_line(&mut export, json).await;
+                self.input = Some(Input::Export(export));
+                result
+            }
+            other => {
+                let mut writer = match other {
+                    Some(Input::Recording(writer)) => writer,
+                    _ => None,
+                };
+                let result = self.push_event(&mut writer, json).await;
+                self.input = Some(Input::Recording(writer));
+                result
+            }
+        }
+    }
+
+    /// Writes the rest, and ends what the input left open.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub async fn finish(mut self) -> Result<Imported, Error> {
+        self.end_input().await?;
+        Ok(self.imported)
+    }
+
+    async fn end_input(&mut self) -> Result<(), Error> {
+        self.settle().await?;
+        match self.input.take() {
+            Some(Input::Recording(Some(writer))) => {
+                self.engine.end_run(&writer, self.options.cause).await?;
+            }
+            Some(Input::Export(export)) => self.end_export(*export).await?,
+            Some(Input::Recording(None)) | None => {}
+        }
+        Ok(())
+    }
+
+    async fn begin_export(&mut self, json: &str) -> Result<(), Error> {
+        self.end_input().await?;
+        let line = read_line(json)?;
+        let version = line.threadline.unwrap_or_default();
+        if version != EXPORT_VERSION {
+            return Err(Error::Invalid(format!("an export of another version. version={version}")));
+        }
+        let named = line.thread.ok_or_else(|| Error::Invalid("an export without a thread".to_owned()))?;
+        let scope = self.options.scope.clone().unwrap_or_else(|| named.scope());
+        let thread = ThreadKey::new(scope, self.options.thread.clone().unwrap_or(named.id));
+        if self.engine.store().thread(&thread).await.is_ok() {
+            return Err(Error::ThreadExists(thread));
+        }
+        self.imported.threads.push(thread.clone());
+        let (runs, writers) = (HashMap::new(), HashMap::new());
+        let metadata = line.metadata;
+        self.input = Some(Input::Export(Box::new(ExportImport {
+            thread,
+            metadata,
+            runs,
+            ended: 0,
+            writers,
+            opening: None,
+        })));
+        Ok(())
+    }
+
+    async fn push_line(&mut self, export: &mut ExportImport, json: &str) -> Result<(), Error> {
+        let line = read_line(json)?;
+        let id = line.run.clone().ok_or_else(|| Error::Invalid("a line without a run".to_owned()))?;
+        if line.offset.is_none() {
+            self.open_waiting(export, Timestamp::default()).await?;
+            export.opening = Some((id.clone(), self.run_to_open(export, &id, &line)?));
+            return Ok(());
+        }
+        let time = line.time.unwrap_or_default();
+        if export.opening.as_ref().is_some_and(|(opening, _)| *opening == id) {
+            self.open_waiting(export, time).await?;
+        }
+        let record = line.record()?;
+        let writer = export.writers.get(&id).cloned().ok_or_else(|| Error::NoRun(id.to_string()))?;
+        self.imported.records += 1;
+        self.wait(writer, time, record, line.end.as_ref()).await?;
+        export.ended += u32::from(line.end.is_some());
+        Ok(())
+    }
+
+    fn run_to_open(&self, export: &ExportImport, id: &RunId, line: &Line<'_>) -> Result<OpenRun, Error> {
+        let request = Bytes::from(line.request());
+        let parent = line.parent.as_ref();
+        let parent =
+            parent.map(|id| export.runs.get(id).copied().ok_or_else(|| Error::NoRun(id.to_string())));
+        Ok(OpenRun {
+            thread: export.thread.clone(),
+            incarnation: self.engine.ids().incarnation(),
+            metadata: everything(&export.metadata),
+            seen: RunsSeen::default(),
+            id: id.clone(),
+            parent: parent.transpose()?,
+            spawned_by: line.spawned_by.clone(),
+            base_state: line.base_state.unwrap_or_default(),
+            request_digest: digest(&request),
+            request,
+            records: Vec::new(),
+            lease_until: self.engine.lease_until(),
+            time: Timestamp::default(),
+        })
+    }
+
+    /// Opens the run whose line has come, at the time of its first record.
+    async fn open_waiting(&mut self, export: &mut ExportImport, time: Timestamp) -> Result<(), Error> {
+        self.settle().await?;
+        let Some((id, open)) = export.opening.take() else { return Ok(()) };
+        let opened = u32::try_from(export.runs.len()).unwrap_or(u32::MAX);
+        let seen = RunsSeen { opened, ended: export.ended };
+        let writer = self.engine.open_run(OpenRun { seen, time, ..open }).await?;
+        export.runs.insert(id.clone(), writer.run);
+        export.writers.insert(id, writer);
+        self.imported.runs += 1;
+        Ok(())
+    }
+
+    async fn end_export(&mut self, mut export: ExportImport) -> Result<(), Error> {
+        self.open_waiting(&mut export, Timestamp::default()).await?;
+        for writer in export.writers.values() {
+            // A run that went on when it was exported has nobody here who executes it.
+            if self.engine.run(&writer.thread, writer.run).await?.is_running() {
+                self.engine.end_run(writer, self.options.cause).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn push_event(&mut self, writer: &mut Option<RunWriter>, json: &str) -> Result<(), Error> {
+        let received = Received::read(json).ok();
+        let event = received.as_ref().map(Received::event);
+        if let Some(Event::RunStarted(started)) = event {
+            self.settle().await?;
+            if let Some(open) = writer.take() {
+                self.engine.end_run(&open, self.options.cause).await?;
+            }
+            *writer = Some(self.open_recorded(started).await?);
+        }
+        let current = match writer {
+            Some(current) => current.clone(),
+            // Whoever recorded it began in the middle of a run.
+            None => {
+                let started = RunStarted::new("recording", format!("recording-{}", self.imported.runs + 1));
+                writer.insert(self.open_recorded(&started).await?).clone()
+            }
+        };
+        let record = match received.is_some() {
+            true => NewRecord::event(json.as_bytes().to_vec()),
+            false => NewRecord::rejected(json.as_bytes().to_vec()),
+        };
+        let end = event.and_then(RunEnd::of);
+        self.imported.records += 1;
+        self.wait(current, self.engine.now(), record, end.as_ref()).await?;
+        if end.is_some() {
+            *writer = None;
+        }
+        Ok(())
+    }
+
+    async fn open_recorded(&mut self, started: &RunStarted<'_>) -> Result<RunWriter, Error> {
+        let unicode = || Error::Invalid("an id that is not Unicode".to_owned());
+        let scope = self.options.scope.clone().unwrap_or_else(|| self.options.default_scope.clone());
+        let id = match &self.options.thread {
+            Some(id) => id.clone(),
+            None => ThreadId::new(started.thread_id.as_str().ok_or_else(unicode)?)?,
+        };
+        let thread = ThreadKey::new(scope, id);
+        let runs = self.engine.runs_with_lineage(&thread).await?;
+        let input = started.input.as_deref();
+        let parent = lineage::parent(&runs, started.parent_run_id.as_ref(), input);
+        let named = started.parent_run_id.as_ref();
+        let spawned_by = named.filter(|id| !runs.iter().any(|run| **id == *run.id.as_str()));
+        let request = input.map(|input| Bytes::from(input.to_json())).unwrap_or_default();
+        let open = OpenRun {
+            thread: thread.clone(),
+            incarnation: self.engine.ids().incarnation(),
+            metadata: MetadataChange {
+                name: input.and_then(|input| first_words(&input.messages)),
+                ..MetadataChange::default()
+            },
+            seen: seen(&runs),
+            id: RunId::new(started.run_id.as_str().ok_or_else(unicode)?)?,
+            parent,
+            spawned_by: spawned_by.map(ToString::to_string),
+            base_state: if input.is_some() { BaseState::Input } else { BaseState::Branch },
+            request_digest: digest(&request),
+            request,
+            records: Vec::new(),
+            lease_until: self.engine.lease_until(),
+            time: self.engine.now(),
+        };
+        let writer = self.engine.open_run(open).await?;
+        if !self.imported.threads.contains(&thread) {
+            self.imported.threads.push(thread);
+        }
+        self.imported.runs += 1;
+        Ok(writer)
+    }
+
+    /// Keeps a record to be written with those that follow it.
+    async fn wait(
+        &mut self,
+        writer: RunWriter,
+        time: Timestamp,
+        record: NewRecord,
+        end: Option<&RunEnd>,
+    ) -> Result<(), Error> {
+        let goes_on = self.waiting.writer.as_ref() == Some(&writer) && self.waiting.time == time;
+        if !goes_on || self.waiting.bytes >= BATCH_BYTES {
+            self.flush(None).await?;
+        }
+        self.waiting.bytes += record.bytes.len();
+        self.waiting.records.push(record);
+        (self.waiting.writer, self.waiting.time) = (Some(writer), time);
+        if end.is_some() {
+            self.flush(end.cloned()).await?;
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self, end: Option<RunEnd>) -> Result<(), Error> {
+        let Waiting { writer, time, records, .. } = std::mem::take(&mut self.waiting);
+        let Some(writer) = writer else { return Ok(()) };
+        let ends = end.is_some();
+        if ends {
+            self.begun.finish(0).await?;
+        }
+        let engine = self.engine.clone();
+        let batch = Batch { records, end, ..Batch::default() };
+        self.begun.push(async move { engine.append_at(&writer, batch, time).await }).await?;
+        self.begun.finish(if ends { 0 } else { APPENDS_MAX }).await
+    }
+
+    /// Writes what waits, and waits until it is durable.
+    async fn settle(&mut self) -> Result<(), Error> {
+        self.flush(None).await?;
+        self.begun.finish(0).await
+    }
+}
+
+fn read_line(json: &str) -> Result<Line<'_>, Error> {
+    serde_json::from_str(json).map_err(|error| Error::Invalid(format!("no line of an export: {error}")))
+}
+
+/// A change that makes metadata what they are.
+fn everything(metadata: &Metadata) -> MetadataChange {
+    let Metadata { name, archived, agent, labels } = metadata.clone();
+    let labels = labels.into_iter().map(|(label, value)| (label, Some(value))).collect();
+    MetadataChange { name, archived: Some(archived), agent, labels }
+}

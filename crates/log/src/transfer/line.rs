@@ -1,0 +1,161 @@
+//! The lines of a raw export. Kept stable: members may be added, never renamed.
+
+use crate::error::Error;
+use crate::names::{Owner, RunId, Scope, ThreadId, ThreadKey, Timestamp};
+use crate::record::{Kind, NewRecord, Record};
+use crate::run::{BaseState, RunEnd};
+use crate::thread::Metadata;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The version of the format.
+pub(super) const EXPORT_VERSION: u32 = 1;
+
+/// A line, of which only the members of one kind are there.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line<'a> {
+    /// The first line has this.
+    pub(super) threadline: Option<u32>,
+    pub(super) thread: Option<ThreadLine>,
+    #[serde(default)]
+    pub(super) metadata: Metadata,
+    /// A run begins, or a record belongs to it.
+    pub(super) run: Option<RunId>,
+    pub(super) parent: Option<RunId>,
+    pub(super) spawned_by: Option<String>,
+    pub(super) base_state: Option<BaseState>,
+    #[serde(borrow)]
+    pub(super) request: Option<&'a RawValue>,
+    pub(super) request_text: Option<String>,
+    pub(super) offset: Option<u64>,
+    pub(super) time: Option<Timestamp>,
+    pub(super) kind: Option<String>,
+    #[serde(borrow)]
+    pub(super) event: Option<&'a RawValue>,
+    pub(super) text: Option<String>,
+    pub(super) hex: Option<String>,
+    /// The run ends with this record.
+    pub(super) end: Option<RunEnd>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ThreadLine {
+    pub(super) app: Owner,
+    pub(super) user: Owner,
+    pub(super) id: ThreadId,
+}
+
+impl ThreadLine {
+    pub(super) fn of(key: &ThreadKey) -> Self {
+        Self { app: key.scope.app.clone(), user: key.scope.user.clone(), id: key.thread.clone() }
+    }
+
+    pub(super) fn scope(&self) -> Scope {
+        Scope { app: self.app.clone(), user: self.user.clone() }
+    }
+}
+
+/// The first line.
+#[derive(Serialize)]
+pub(super) struct HeadLine<'a> {
+    pub(super) threadline: u32,
+    pub(super) thread: ThreadLine,
+    pub(super) metadata: &'a Metadata,
+    pub(super) first: u64,
+    pub(super) tail: u64,
+}
+
+/// A run begins.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunLine<'a> {
+    pub(super) run: &'a RunId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<&'a RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) spawned_by: Option<&'a str>,
+    pub(super) base_state: BaseState,
+    /// Its records are gone, and what follows is their compaction.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) compacted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request_text: Option<&'a str>,
+}
+
+/// A record.
+#[derive(Serialize)]
+pub(super) struct RecordLine<'a> {
+    pub(super) offset: u64,
+    pub(super) time: Timestamp,
+    pub(super) run: &'a RunId,
+    pub(super) kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hex: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) end: Option<&'a RunEnd>,
+}
+
+impl<'a> RecordLine<'a> {
+    pub(super) fn new(record: &'a Record, run: &'a RunId, end: Option<&'a RunEnd>) -> Self {
+        let (event, text) = embedded(&record.bytes);
+        let hex = (event.is_none() && text.is_none()).then(|| to_hex(&record.bytes));
+        let Record { offset, time, kind, .. } = *record;
+        Self { offset, time, run, kind: kind.name(), event, text, hex, end }
+    }
+}
+
+/// JSON as it came, if a line can hold it; else the text of it.
+pub(super) fn embedded(bytes: &[u8]) -> (Option<&RawValue>, Option<&str>) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return (None, None) };
+    let is_line = !text.contains(['\n', '\r']);
+    let raw =
+        serde_json::from_str::<&RawValue>(text).ok().filter(|raw| is_line && raw.get().len() == text.len());
+    (raw, raw.is_none().then_some(text))
+}
+
+impl Line<'_> {
+    /// The record that the line holds.
+    pub(super) fn record(&self) -> Result<NewRecord, Error> {
+        let kind = self.kind.as_deref().unwrap_or_default();
+        let kind =
+            Kind::from_name(kind).ok_or_else(|| Error::Invalid(format!("no such kind. kind={kind}")))?;
+        let bytes = match (self.event, &self.text, &self.hex) {
+            (Some(event), ..) => event.get().as_bytes().to_vec(),
+            (None, Some(text), _) => text.clone().into_bytes(),
+            (None, None, Some(hex)) => from_hex(hex)?,
+            (None, None, None) => return Err(Error::Invalid("a record without an event".to_owned())),
+        };
+        Ok(NewRecord { kind, bytes: bytes.into() })
+    }
+
+    /// The request of a run that begins.
+    pub(super) fn request(&self) -> Vec<u8> {
+        let raw = self.request.map(RawValue::get).or(self.request_text.as_deref());
+        raw.unwrap_or_default().as_bytes().to_vec()
+    }
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        // Strings can be written to.
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+fn from_hex(digits: &str) -> Result<Vec<u8>, Error> {
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Option<Vec<u8>> = pairs.map(byte).collect();
+    bytes
+        .filter(|_| digits.len().is_multiple_of(2))
+        .ok_or_else(|| Error::Invalid("no hexadecimal digits".to_owned()))
+}

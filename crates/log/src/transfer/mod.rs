@@ -1,0 +1,9 @@
+//! Threads that leave and enter a store as lines of JSON.
+
+mod begun;
+mod export;
+mod import;
+mod line;
+
+pub use export::{ExportForm, Exporter};
+pub use import::{ImportOptions, Imported, Importer};
