@@ -232,7 +232,7 @@ impl Store for MemoryStore {
                 if run.is_some_and(|run| run != record.run) {
                     continue;
                 }
-                if bytes >= bytes_max {
+                if bytes >= bytes_max && !page.records.is_empty() {
                     page.next = record.offset;
                     break;
                 }
