@@ -294,7 +294,10 @@ impl ThreadState {
 
     /// Takes in a fact that was written.
     pub fn apply(&mut self, time: Timestamp, fact: &Fact) {
-        self.updated = self.updated.max(time);
+        // What is done for the thread's upkeep does not bring it to the front of lists.
+        if matches!(fact, Fact::Opened { .. } | Fact::Described { .. }) {
+            self.updated = self.updated.max(time);
+        }
         match fact {
             Fact::Opened { .. } => self.open(time, fact),
             Fact::Claimed { run, epoch, lease_until } => {
