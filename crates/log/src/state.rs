@@ -375,6 +375,10 @@ impl ThreadState {
         self.bytes += bytes;
         self.updated = self.updated.max(time);
         if let Some(run) = self.runs.get_mut(run.index()) {
+            // A run may be opened without records, and others come between.
+            if run.records == 0 {
+                run.offsets.start = first;
+            }
             run.offsets.end = first + count;
             run.records += count;
         }
