@@ -2,6 +2,7 @@
 
 pub mod fill;
 pub mod random;
+pub mod store;
 pub mod streams;
 #[rustfmt::skip] // A row a line, as in the protocol's own description.
 pub mod tables;

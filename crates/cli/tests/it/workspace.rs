@@ -9,7 +9,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("threadline-protocol", &[]),
     ("threadline-log", &["threadline-protocol"]),
     ("threadline-cli", &["threadline-protocol"]),
-    ("threadline-testkit", &[]),
+    ("threadline-testkit", &["threadline-log", "threadline-protocol"]),
     ("threadline-interop", &[]),
 ];
 

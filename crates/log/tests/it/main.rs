@@ -1,0 +1,3 @@
+//! What is promised of the engine and of the store in memory.
+
+mod memory;

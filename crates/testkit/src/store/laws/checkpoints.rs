@@ -1,0 +1,71 @@
+use crate::store::Ending;
+use crate::store::scene::{NOW, Scene, checkpoint, thread};
+use bytes::Bytes;
+use threadline_log::run::RunLineage;
+use threadline_log::{Checkpoint, Error};
+
+pub async fn a_checkpoint_comes_back_byte_for_byte_until_it_is_replaced(mut scene: Scene) {
+    let thread = thread("t");
+    let [first, second] =
+        [scene.open_and_end(&thread, "a").await.run, scene.open_and_end(&thread, "b").await.run];
+    assert_eq!(scene.store.checkpoint(&thread, first).await, Ok(None));
+    let big: Vec<u8> = (0..300_000_u32).map(|at| at.to_le_bytes()[(at % 3) as usize]).collect();
+    let other = Checkpoint { delta: Bytes::from_static(b"other"), ..checkpoint(second, "") };
+    scene.put_checkpoint(&thread, other.clone()).await;
+    let checkpoints = [
+        Checkpoint { delta: Bytes::new(), full: None, ..checkpoint(first, "") },
+        Checkpoint {
+            delta: Bytes::from_static(b"\xff\0\n\n{"),
+            full: Some(big.into()),
+            ..checkpoint(first, "")
+        },
+        Checkpoint {
+            version: u32::MAX,
+            full: Some(Bytes::from_static(b"\xfe")),
+            lineage: RunLineage::default(),
+            ..checkpoint(first, "")
+        },
+        Checkpoint { version: 0, full: None, ..checkpoint(first, "last\n") },
+    ];
+    for kept in checkpoints {
+        scene.put_checkpoint(&thread, kept.clone()).await;
+        for ending in [Ending::Clean, Ending::Crash] {
+            assert_eq!(scene.store.checkpoint(&thread, first).await, Ok(Some(kept.clone())));
+            assert_eq!(scene.store.checkpoint(&thread, second).await, Ok(Some(other.clone())));
+            scene = scene.reopen(ending).await;
+            scene.store.tidy().await.expect("tidied");
+        }
+        assert_eq!(scene.run(&thread, first).await.lineage, Some(kept.lineage));
+    }
+    let info = scene.info(&thread).await;
+    assert_eq!((info.offsets, info.updated), (0..4, NOW));
+}
+
+pub async fn only_a_run_that_has_ended_has_a_checkpoint(scene: Scene) {
+    let thread = thread("t");
+    let run = scene.open(&thread, "r").await.run;
+    let id = scene.run(&thread, run).await.id;
+    let refused = scene.store.put_checkpoint(&thread, checkpoint(run, ""), NOW).await;
+    assert_eq!(refused, Err(Error::RunActive(id)));
+    assert_eq!(scene.store.checkpoint(&thread, run).await, Ok(None));
+    assert_eq!(scene.run(&thread, run).await.lineage, None);
+    scene.end(&thread, run).await;
+    scene.put_checkpoint(&thread, checkpoint(run, "")).await;
+}
+
+pub async fn messages_of_a_branch_are_known_of_its_runs(mut scene: Scene) {
+    let thread = thread("t");
+    for id in ["a", "b", "c"] {
+        scene.open_and_end(&thread, id).await;
+    }
+    let lineage = |said| RunLineage { said, hash: u64::MAX - said, ids: (0..said).collect() };
+    for (run, said) in [(2, 5), (0, 1), (2, 3)] {
+        let run = threadline_log::RunNo(run);
+        scene.put_checkpoint(&thread, Checkpoint { lineage: lineage(said), ..checkpoint(run, "") }).await;
+    }
+    for ending in [Ending::Clean, Ending::Crash] {
+        let known: Vec<_> = scene.runs(&thread).await.into_iter().map(|run| run.lineage).collect();
+        assert_eq!(known, [Some(lineage(1)), None, Some(lineage(3))]);
+        scene = scene.reopen(ending).await;
+    }
+}
