@@ -21,7 +21,6 @@ const CHANGES_MAX: usize = 1024;
 
 /// What the engine can be told.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Options {
     /// For how long a run is its writer's, unless it is renewed.
     pub lease_ms: i64,

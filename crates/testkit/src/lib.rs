@@ -1,5 +1,6 @@
 //! What the tests of several crates share.
 
+pub mod engine;
 pub mod fill;
 pub mod random;
 pub mod store;

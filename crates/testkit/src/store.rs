@@ -62,7 +62,7 @@ pub fn uphold<F: Future<Output = ()>>(harness: impl Harness + 'static, law: impl
     });
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(2).enable_all().build().expect("a runtime")
 }

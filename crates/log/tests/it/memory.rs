@@ -1,4 +1,4 @@
-//! The store in memory keeps the contract of stores.
+//! The store in memory keeps the contract of stores, and the engine on it its own.
 
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -25,3 +25,4 @@ impl Harness for InMemory {
 }
 
 threadline_testkit::store_contract!(InMemory);
+threadline_testkit::engine_contract!(InMemory);

@@ -1,0 +1,60 @@
+//! What the engine promises on every store: one suite, which a store runs by one line.
+//!
+//! ```ignore
+//! threadline_testkit::engine_contract!(MyHarness::new());
+//! ```
+//!
+//! makes a test of each law. The expression is evaluated for each test and each case, and must give an empty store.
+
+mod cloning;
+mod descent;
+mod following;
+mod forgetting;
+mod orphans;
+mod stage;
+mod time_travel;
+mod transfer;
+
+pub use cloning::*;
+pub use descent::*;
+pub use following::*;
+pub use forgetting::*;
+pub use orphans::*;
+pub use stage::{CountingIds, ManualClock, Stage, cases, play};
+pub use time_travel::*;
+pub use transfer::*;
+
+/// Makes a test of each law of the engine, on a store.
+#[macro_export]
+macro_rules! engine_contract {
+    ($harness:expr) => {
+        $crate::engine_contract! { $harness;
+            a_run_continues_what_its_messages_continue,
+            a_run_answers_the_run_that_asked,
+            a_run_waits_for_its_parent,
+            a_request_opens_one_run,
+            six_runs_are_four_histories,
+            a_clone_is_its_own,
+            a_clone_is_cut_where_it_says,
+            followers_see_every_record_once,
+            followers_are_told_what_they_cannot_have,
+            a_follower_of_a_deleted_thread_is_cut_off,
+            compacted_runs_keep_their_meaning,
+            trimmed_threads_keep_their_branches,
+            old_threads_are_deleted,
+            abandoned_runs_are_closed,
+            abandoned_runs_are_closed_after_a_crash,
+            every_point_in_time_can_be_seen_again,
+            an_export_that_is_imported_is_the_same_export,
+            recordings_can_be_imported,
+        }
+    };
+    ($harness:expr; $($law:ident,)+) => {
+        $(
+            #[test]
+            fn $law() {
+                $crate::engine::play(|| $harness, $crate::engine::$law);
+            }
+        )+
+    };
+}

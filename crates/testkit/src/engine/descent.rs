@@ -1,0 +1,128 @@
+//! Which run a run continues.
+
+use super::stage::{Stage, answer, finished, ids, request, thread};
+use serde_json::json;
+use threadline_log::run::RunStatus;
+use threadline_log::{At, Error, Started};
+
+/// Clients that name no parent edit, ask again and go on by the messages that they send.
+pub async fn a_run_continues_what_its_messages_continue(stage: Stage) {
+    let t = thread("t");
+    let cases: &[(&str, &[&str], Option<&str>)] = &[
+        ("1", &["u1"], None),
+        ("2", &["u1", "a-1", "u2"], Some("1")),
+        // The first answer again: nothing that was said comes before it.
+        ("3", &["u1"], None),
+        // The second message, edited.
+        ("4", &["u1", "a-1", "u2-edited"], Some("1")),
+        // The edited message's answer again: a sibling.
+        ("5", &["u1", "a-1", "u2-edited"], Some("1")),
+        // Only what is new.
+        ("6", &["u6"], Some("5")),
+        ("7", &[], Some("6")),
+        // On from an older branch.
+        ("8", &["u1", "a-1", "u2", "a-2", "u8"], Some("2")),
+        ("9", &["u1", "a-3", "u9"], Some("3")),
+    ];
+    for (run, messages, parent) in cases {
+        let no = stage.converse(&t, &request(&t, run, messages)).await;
+        assert_eq!(stage.parent(&t, no).await.as_deref(), *parent, "run {run}");
+    }
+    assert_eq!(ids(&stage.fold(&t, At::Head).await), ["u1", "a-3", "u9", "a-9"]);
+    assert_eq!(stage.fold(&t, At::Head).await.state().as_str(), r#"{"of":"9"}"#);
+
+    let mut named = request(&t, "10", &["u1", "a-1", "u2"]);
+    named["parentRunId"] = json!("4");
+    let no = stage.converse(&t, &named).await;
+    assert_eq!(stage.parent(&t, no).await.as_deref(), Some("4"));
+
+    // One that the thread does not have is a label.
+    let mut ordered = request(&t, "11", &["u11"]);
+    ordered["parentRunId"] = json!("elsewhere");
+    let no = stage.converse(&t, &ordered).await;
+    assert_eq!(stage.parent(&t, no).await.as_deref(), Some("10"));
+    let runs = stage.runs(&t).await;
+    assert_eq!(runs[no.index()].spawned_by.as_deref(), Some("elsewhere"));
+    assert_eq!(runs[0].spawned_by, None);
+}
+
+/// An answer goes to who asked, whatever was said since.
+pub async fn a_run_answers_the_run_that_asked(stage: Stage) {
+    let t = thread("t");
+    let asking = stage.start(&t, &request(&t, "1", &["u1"])).await;
+    let interrupt = json!({"id": "i1", "reason": "confirmation"});
+    let outcome = json!({"type": "interrupt", "interrupts": [interrupt]});
+    stage
+        .say(&asking, &[json!({"type": "RUN_FINISHED", "threadId": "t", "runId": "1", "outcome": outcome})])
+        .await;
+    assert_eq!(stage.runs(&t).await[0].status(), RunStatus::Interrupted);
+    stage.converse(&t, &request(&t, "2", &["u2"])).await;
+    let mut resume = request(&t, "3", &["u1"]);
+    resume["resume"] = json!([{"interruptId": "i1", "status": "resolved", "payload": true}]);
+    let no = stage.converse(&t, &resume).await;
+    assert_eq!(stage.parent(&t, no).await.as_deref(), Some("1"));
+}
+
+/// Nobody speaks into a run that goes on, but beside it.
+pub async fn a_run_waits_for_its_parent(stage: Stage) {
+    let t = thread("t");
+    stage.converse(&t, &request(&t, "1", &["u1"])).await;
+    let running = stage.start(&t, &request(&t, "2", &["u1", "a-1", "u2"])).await;
+    let refused = stage.ask(&t, &request(&t, "3", &["u3"])).await;
+    assert!(matches!(refused, Err(Error::RunActive(run)) if run.as_str() == "2"));
+    let mut beside = request(&t, "4", &["u4"]);
+    beside["parentRunId"] = json!("1");
+    let beside = stage.start(&t, &beside).await;
+    stage.say(&running, &answer("2")).await;
+    stage.say(&beside, &answer("4")).await;
+    stage.say(&running, &[finished(&t, "2")]).await;
+    stage.say(&beside, &[finished(&t, "4")]).await;
+    assert_eq!(ids(&stage.fold(&t, At::Run(running.run)).await), ["u1", "a-1", "u2", "a-2"]);
+    assert_eq!(ids(&stage.fold(&t, At::Run(beside.run)).await), ["u1", "a-1", "u4", "a-4"]);
+}
+
+/// The same request gives the same run, and another request none.
+pub async fn a_request_opens_one_run(stage: Stage) {
+    let t = thread("t");
+    let first = request(&t, "1", &["u1"]);
+    let writer = stage.start(&t, &first).await;
+    assert_eq!(stage.ask(&t, &first).await, Ok(Started::Known(writer.run)));
+    let other = stage.ask(&t, &request(&t, "1", &["u1", "u2"])).await;
+    assert!(matches!(other, Err(Error::RunIdReused(_))));
+    assert!(matches!(stage.ask(&t, &json!({"threadId": "t"})).await, Err(Error::Invalid(_))));
+    assert!(matches!(stage.ask(&thread("x"), &first).await, Err(Error::Invalid(_))));
+    assert_eq!(stage.runs(&t).await.len(), 1);
+    // The first words of the user name the thread, and the request is kept as it came.
+    let info = stage.store.thread(&t).await.expect("the thread is there");
+    assert_eq!(info.metadata.name.as_deref(), Some("says u1"));
+    let kept = stage.store.request(&t, writer.run).await.expect("the request is there");
+    assert_eq!(kept, first.to_string());
+}
+
+/// The graph of the protocol's page about serialization: one log, and a history for each run's branch.
+pub async fn six_runs_are_four_histories(stage: Stage) {
+    let t = thread("t");
+    for (run, parent) in
+        [("1", None), ("2", None), ("3", Some("2")), ("4", None), ("5", Some("2")), ("6", None)]
+    {
+        let mut request = request(&t, run, &[&format!("u{run}")]);
+        if let Some(parent) = parent {
+            request["parentRunId"] = json!(parent);
+        }
+        stage.converse(&t, &request).await;
+    }
+    let histories: &[&[&str]] = &[
+        &["1"],
+        &["1", "2"],
+        &["1", "2", "3"],
+        &["1", "2", "3", "4"],
+        &["1", "2", "5"],
+        &["1", "2", "5", "6"],
+    ];
+    let runs = stage.runs(&t).await;
+    for (run, history) in runs.iter().zip(histories) {
+        let said: Vec<String> =
+            history.iter().flat_map(|run| [format!("u{run}"), format!("a-{run}")]).collect();
+        assert_eq!(ids(&stage.fold(&t, At::Run(run.no)).await), said, "after run {}", run.id);
+    }
+}

@@ -1,0 +1,92 @@
+//! What is let go.
+
+use super::stage::{Stage, request, seen, thread};
+use serde_json::json;
+use threadline_log::retention::{KeepRaw, Retention};
+use threadline_log::{At, Error, RunNo, ThreadKey};
+
+/// Three runs, of which the last is on a branch of its own.
+async fn three_runs(stage: &Stage) -> ThreadKey {
+    let t = thread("t");
+    stage.converse(&t, &request(&t, "1", &["u1"])).await;
+    stage.converse(&t, &request(&t, "2", &["u1", "a-1", "u2"])).await;
+    let mut beside = request(&t, "3", &["u3"]);
+    beside["parentRunId"] = json!("1");
+    stage.converse(&t, &beside).await;
+    t
+}
+
+async fn ends(stage: &Stage, t: &ThreadKey, runs: &[u32]) -> Vec<String> {
+    let mut ends = Vec::new();
+    for run in runs {
+        ends.push(seen(&stage.fold(t, At::Run(RunNo(*run))).await));
+    }
+    ends
+}
+
+/// When raw records are gone, every run's end can still be seen, and what cannot says so.
+pub async fn compacted_runs_keep_their_meaning(stage: Stage) {
+    let t = three_runs(&stage).await;
+    let before = ends(&stage, &t, &[0, 1, 2]).await;
+    let running = thread("running");
+    stage.start(&running, &request(&running, "1", &["u1"])).await;
+    stage.settle().await;
+    let retention = Retention { keep_raw: KeepRaw::For(10), ..Retention::default() };
+    stage.clock.advance(8);
+    assert_eq!(stage.engine.retain(&retention).await.expect("two are due").compacted, 2);
+    stage.clock.advance(1_000);
+    assert_eq!(stage.engine.retain(&retention).await.expect("the rest is due").compacted, 1);
+    assert_eq!(stage.engine.retain(&retention).await.expect("nothing is left").compacted, 0);
+    stage.store.tidy().await.expect("bytes are given back");
+    assert_eq!(ends(&stage, &t, &[0, 1, 2]).await, before);
+    let inside = stage.engine.snapshot(&t, At::Offset(2)).await;
+    assert!(matches!(inside, Err(Error::Compacted { .. })));
+    // A run can go on from there.
+    stage.converse(&t, &request(&t, "4", &["u1", "a-1", "u2", "a-2", "u4"])).await;
+    assert_eq!(stage.parent(&t, RunNo(3)).await.as_deref(), Some("2"));
+}
+
+/// Trimming takes the past and leaves the present.
+pub async fn trimmed_threads_keep_their_branches(stage: Stage) {
+    let t = three_runs(&stage).await;
+    let before = ends(&stage, &t, &[1, 2]).await;
+    let runs = stage.runs(&t).await;
+    let tail = runs[2].offsets.end;
+    assert!(matches!(stage.engine.trim(&t, tail + 1).await, Err(Error::BeyondTail { .. })));
+    assert_eq!(stage.engine.trim(&t, runs[2].offsets.start).await, Ok(runs[2].offsets.start));
+    assert_eq!(ends(&stage, &t, &[1, 2]).await, before);
+    let gone = stage.engine.snapshot(&t, At::Offset(1)).await;
+    assert!(matches!(gone, Err(Error::Trimmed { .. })));
+    let inside = At::Offset(runs[2].offsets.start + 2);
+    assert!(stage.engine.snapshot(&t, inside).await.is_ok());
+    assert_eq!(stage.engine.trim(&t, tail).await, Ok(tail));
+    assert_eq!(ends(&stage, &t, &[1, 2]).await, before);
+    stage.store.tidy().await.expect("bytes are given back");
+    stage.converse(&t, &request(&t, "4", &["u1", "a-1", "u2", "a-2", "u4"])).await;
+    assert_eq!(stage.parent(&t, RunNo(3)).await.as_deref(), Some("2"));
+    // What a run that goes on has said is not trimmed.
+    let writer = stage.start(&t, &request(&t, "5", &["u5"])).await;
+    let start = stage.runs(&t).await[writer.run.index()].offsets.start;
+    assert_eq!(stage.engine.trim(&t, start + 1).await, Ok(start));
+}
+
+/// Threads go by age and by number, but not while they are in use.
+pub async fn old_threads_are_deleted(stage: Stage) {
+    for id in ["1", "2", "3"] {
+        let t = thread(id);
+        stage.converse(&t, &request(&t, "1", &["u1"])).await;
+        stage.clock.advance(100);
+    }
+    let running = thread("running");
+    stage.start(&running, &request(&running, "1", &["u1"])).await;
+    stage.settle().await;
+    let retention = Retention { threads_max: Some(3), ..Retention::default() };
+    let retained = stage.engine.retain(&retention).await.expect("one is too many");
+    assert_eq!(retained.deleted, [thread("1")]);
+    stage.clock.advance(10_000);
+    stage.settle().await;
+    let retention = Retention { thread_age_ms_max: Some(5_000), ..Retention::default() };
+    let retained = stage.engine.retain(&retention).await.expect("the rest is old");
+    assert_eq!(retained.deleted, [thread("3"), thread("2")]);
+    assert!(stage.store.thread(&running).await.is_ok());
+}

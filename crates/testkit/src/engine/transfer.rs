@@ -1,0 +1,130 @@
+//! Threads that leave and enter a store.
+
+use super::stage::{Stage, ids, request, seen, thread};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use threadline_log::run::RunStatus;
+use threadline_log::thread::MetadataChange;
+use threadline_log::transfer::{ExportForm, ImportOptions, Imported};
+use threadline_log::{At, Engine, Error, MemoryStore, NewRecord, RunNo, ThreadKey};
+use threadline_protocol::stages::close::Cause;
+use threadline_protocol::stages::fold::Fold;
+use threadline_protocol::{Received, Text};
+
+async fn export(engine: &Engine, t: &ThreadKey, form: ExportForm) -> String {
+    let mut exporter = engine.export(t, form).await.expect("it can be exported");
+    let mut lines = Vec::new();
+    while let Some(part) = exporter.next().await.expect("it is exported") {
+        lines.extend(part);
+    }
+    String::from_utf8(lines).expect("exports are JSON")
+}
+
+async fn import(engine: &Engine, lines: &str) -> Result<Imported, Error> {
+    let options = ImportOptions {
+        scope: None,
+        default_scope: thread("t").scope,
+        thread: None,
+        cause: Cause::Truncated,
+    };
+    let mut importer = engine.import(options);
+    for line in lines.lines() {
+        importer.push(line).await?;
+    }
+    importer.finish().await
+}
+
+/// Export, import and export again give the same bytes, whatever the records hold.
+pub async fn an_export_that_is_imported_is_the_same_export(stage: Stage) {
+    let t = thread("t");
+    stage.converse(&t, &request(&t, "1", &["u1"])).await;
+    let mut beside = request(&t, "2", &["u2"]);
+    beside["parentRunId"] = json!("1");
+    let two = stage.start(&t, &beside).await;
+    beside["runId"] = json!("3");
+    beside["forwardedProps"] = json!({"exact": 1.50});
+    let three = stage.start(&t, &beside).await;
+    let odd = vec![
+        NewRecord::event(&br#"{"type":"CUSTOM", "name":"spaced" ,"value":1.50}"#[..]),
+        NewRecord::event(&b"{\"type\":\"CUSTOM\",\n\"name\":\"lines\",\"value\":\"\\ud800\"}"[..]),
+        NewRecord::rejected(&b"\xff\x00 no text"[..]),
+        NewRecord::rejected(&b""[..]),
+        NewRecord::made(&br#" {"type":"RAW","event":{}} "#[..]),
+    ];
+    for record in odd {
+        stage.clock.advance(1);
+        stage.engine.append(&two, vec![record.clone()].into()).await.expect("it is appended");
+        stage.engine.append(&three, vec![record].into()).await.expect("it is appended");
+    }
+    stage.engine.end_run(&two, Cause::Cancelled).await.expect("it is ended");
+    stage.engine.end_run(&three, Cause::Failed).await.expect("it is ended");
+    let late = NewRecord::rejected("after the end");
+    stage.engine.append(&two, vec![late].into()).await.expect("rejected records are kept");
+    let change = MetadataChange {
+        name: Some("A \"name\"".to_owned()),
+        archived: Some(true),
+        agent: Some("agent".to_owned()),
+        labels: [("k".to_owned(), Some("v".to_owned()))].into(),
+    };
+    stage.engine.describe(&t, change).await.expect("it is described");
+
+    let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+    let other = stage.other(Arc::new(MemoryStore::new()));
+    let imported = import(&other, &exported).await.expect("the export makes sense");
+    assert_eq!((imported.threads, imported.runs), (vec![t.clone()], 3));
+    assert_eq!(export(&other, &t, ExportForm::Raw).await, exported);
+    for run in 0..3 {
+        let at = At::Run(RunNo(run));
+        let there = other.snapshot(&t, at).await.expect("the run is there").fold;
+        assert_eq!(seen(&there), seen(&stage.fold(&t, at).await));
+    }
+    // And back, where the name is taken until the thread is deleted.
+    assert!(matches!(import(&stage.engine, &exported).await, Err(Error::ThreadExists(_))));
+    stage.engine.delete(&t).await.expect("nothing goes on");
+    import(&stage.engine, &exported).await.expect("the export makes sense");
+    assert_eq!(export(&stage.engine, &t, ExportForm::Raw).await, exported);
+}
+
+/// A bare recording becomes a thread; compact and snapshot exports are such recordings, and mean the same.
+pub async fn recordings_can_be_imported(stage: Stage) {
+    let t = thread("t");
+    let run = |run: &str, parent: Option<&str>| {
+        let mut start = json!({"type": "RUN_STARTED", "threadId": "t", "runId": run,
+            "input": request(&t, run, &[&format!("u{run}")])});
+        if let Some(parent) = parent {
+            start["parentRunId"] = json!(parent);
+        }
+        let text = json!({"type": "TEXT_MESSAGE_CHUNK", "messageId": format!("a-{run}"), "delta": "says it"});
+        [start, text, json!({"type": "RUN_FINISHED", "threadId": "t", "runId": run})]
+    };
+    let mut recording: Vec<Value> = Vec::new();
+    for (name, parent) in [("1", None), ("2", None), ("3", Some("1"))] {
+        recording.extend(run(name, parent));
+    }
+    // The last is cut off.
+    recording.extend(run("4", None).into_iter().take(2));
+    let lines: Vec<String> = recording.iter().map(Value::to_string).collect();
+    let imported = import(&stage.engine, &lines.join("\n")).await.expect("the recording makes sense");
+    assert_eq!((imported.runs, imported.records), (4, 11));
+    assert_eq!(ids(&stage.fold(&t, At::Run(RunNo(1))).await), ["u1", "a-1", "u2", "a-2"]);
+    assert_eq!(ids(&stage.fold(&t, At::Head).await), ["u1", "a-1", "u3", "a-3", "u4", "a-4"]);
+    let runs = stage.runs(&t).await;
+    assert_eq!(runs[3].status(), RunStatus::Failed);
+    assert_eq!(runs[3].end.as_ref().and_then(|end| end.error_code.as_deref()), Some("truncated"));
+
+    for form in [ExportForm::Compact, ExportForm::Snapshot] {
+        let exported = export(&stage.engine, &t, form).await;
+        let other = stage.other(Arc::new(MemoryStore::new()));
+        import(&other, &exported).await.expect("the export is a recording");
+        let there = other.snapshot(&t, At::Head).await.expect("the thread is there").fold;
+        assert_eq!(ids(&there), ids(&stage.fold(&t, At::Head).await), "{form:?}\n{exported}");
+        assert_eq!(there.state().as_str(), stage.fold(&t, At::Head).await.state().as_str());
+    }
+    let snapshot = export(&stage.engine, &t, ExportForm::Snapshot).await;
+    let mut fold = Fold::new();
+    for line in snapshot.lines() {
+        let _ = fold.apply(Received::read(line).expect("an event").event());
+    }
+    assert!(fold.message(&Text::from("a-4")).is_some());
+    assert!(fold.message(&Text::from("a-2")).is_none());
+}
