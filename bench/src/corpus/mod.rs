@@ -2,12 +2,14 @@
 
 mod application;
 mod conversation;
+mod deltas;
 mod generator;
 mod prose;
-mod random;
+pub(crate) mod random;
 mod writer;
 
 pub use conversation::conversation;
+pub use deltas::Deltas;
 pub use generator::generate;
 
 use serde::Serialize;
