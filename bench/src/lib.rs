@@ -8,3 +8,4 @@ pub mod protobuf;
 pub mod protocol;
 pub mod report;
 pub mod stages;
+pub mod store;

@@ -1,11 +1,15 @@
 //! Runs benchmarks and prints what they found.
 
 use clap::{Parser, Subcommand, ValueEnum};
+use serde::Serialize;
+use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use threadline_bench::measure::measure;
 use threadline_bench::protocol::Parsed;
 use threadline_bench::report::Report;
-use threadline_bench::{corpus, protobuf, protocol, stages};
+use threadline_bench::store::Scale;
+use threadline_bench::{corpus, protobuf, protocol, stages, store};
 use threadline_protocol::codec::SseId;
 
 /// Benchmarks of Threadline beside its peers.
@@ -31,6 +35,27 @@ enum Subject {
         #[arg(long)]
         full: bool,
     },
+    /// Appending, reading, following and opening, beside a bare file and other stores.
+    Store {
+        /// Writes for longer, and reads from and opens one GiB.
+        #[arg(long)]
+        full: bool,
+        /// Where stores are made; they are removed in the end.
+        #[arg(long, default_value_os_t = std::env::temp_dir())]
+        dir: PathBuf,
+    },
+    /// Appends to a store until it is killed.
+    #[command(hide = true)]
+    StoreFill {
+        /// The store.
+        name: String,
+        /// Where it is.
+        dir: PathBuf,
+        /// Says "ready" after so many bytes.
+        bytes: u64,
+        /// How often that was done before.
+        times: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -42,15 +67,23 @@ enum Format {
 fn main() -> io::Result<()> {
     let arguments = Arguments::parse();
     let rounds = usize::from(arguments.rounds);
-    let report = match arguments.subject {
-        Subject::Protocol => protocol_report(rounds),
-        Subject::Stages { full } => stages::report(rounds, full)?,
-    };
+    match arguments.subject {
+        Subject::Protocol => print(&protocol_report(rounds), arguments.format),
+        Subject::Stages { full } => print(&stages::report(rounds, full)?, arguments.format),
+        Subject::Store { full, dir } => {
+            let scale = if full { Scale::full() } else { Scale::short() };
+            print(&store::report(&scale, &dir)?, arguments.format)
+        }
+        Subject::StoreFill { name, dir, bytes, times } => store::fill(&name, &dir, bytes, times),
+    }
+}
+
+fn print(report: &(impl Display + Serialize), format: Format) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    match arguments.format {
+    match format {
         Format::Markdown => write!(out, "{report}"),
         Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &report)?;
+            serde_json::to_writer_pretty(&mut out, report)?;
             writeln!(out)
         }
     }

@@ -194,6 +194,6 @@ fn write_verdicts(f: &mut fmt::Formatter<'_>, verdicts: &[Verdict]) -> fmt::Resu
 }
 
 /// How many times as long: a fraction where decimals would say little.
-fn times(ratio: f64) -> String {
+pub(crate) fn times(ratio: f64) -> String {
     if ratio < 0.1 { format!("1/{:.0}", 1.0 / ratio) } else { format!("{ratio:.2}") }
 }

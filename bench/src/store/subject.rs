@@ -1,0 +1,97 @@
+//! What a store has to do to be measured.
+
+use super::disk;
+use std::io;
+use std::path::Path;
+
+/// When an append is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// After the sync.
+    Durable,
+    /// When the operating system has it; the sync is left to whoever does it later.
+    Buffered,
+}
+
+/// Events that are appended together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch<'a> {
+    pub(super) thread: u32,
+    pub(super) events: &'a [String],
+    /// Whether a run begins with the first of them.
+    #[expect(dead_code, reason = "an engine that knows runs is told; the peers keep bytes")]
+    pub(super) begins_run: bool,
+    /// Whether the run ends with the last of them.
+    #[expect(dead_code, reason = "an engine that knows runs is told; the peers keep bytes")]
+    pub(super) ends_run: bool,
+}
+
+/// Appends.
+pub(super) trait Subject: Sized + Send + Sync + 'static {
+    /// Opens what is in this folder, or makes it.
+    fn open(dir: &Path, durability: Durability) -> impl Future<Output = io::Result<Self>> + Send;
+
+    /// Returns when the batch is acknowledged.
+    fn append(&self, batch: Batch<'_>) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Writes what is left, and lets go of the files.
+    fn close(self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// Reads what was appended.
+pub(super) trait Reads: Subject {
+    /// How much of the disk it takes, in a folder that it has settled in or not.
+    fn bytes_at_rest(dir: &Path) -> io::Result<u64> {
+        disk::allocated_bytes(dir)
+    }
+
+    /// Brings what is finished into the form that it keeps: sealed, or compacted.
+    fn settle(&self) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Hands out `count` events of a thread, the first of which is at this offset.
+    fn read(
+        &self,
+        thread: u32,
+        offset: u64,
+        count: usize,
+        tally: &mut Tally,
+    ) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// Follows threads, and says what they come to.
+pub(super) trait Live: Reads {
+    /// Follows from the tail.
+    type Follower: Follower;
+
+    /// A follower of this thread, which is given what is appended from now on.
+    fn follow(&self, thread: u32) -> impl Future<Output = io::Result<Self::Follower>> + Send;
+
+    /// How many messages the thread has, after each has been looked at.
+    fn messages(&self, thread: u32) -> impl Future<Output = io::Result<usize>> + Send;
+}
+
+/// One reader of a live tail.
+pub(super) trait Follower: Send + 'static {
+    /// Waits for events and hands out those that are there.
+    fn next(&mut self, tally: &mut Tally) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// Counts what a reader is given, so that a store cannot be fast by reading less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) events: usize,
+    pub(super) bytes: usize,
+}
+
+impl Tally {
+    /// Takes one event.
+    pub(super) const fn take(&mut self, event: &[u8]) {
+        self.events += 1;
+        self.bytes += event.len();
+    }
+
+    /// What a reader of these must come to.
+    pub(super) fn of(events: &[String]) -> Self {
+        Self { events: events.len(), bytes: events.iter().map(String::len).sum() }
+    }
+}

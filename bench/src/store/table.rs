@@ -1,0 +1,134 @@
+//! What a run found about stores, for people and for programs.
+
+use super::aims::{Aim, Bound};
+use crate::machine::Machine;
+use crate::report::times;
+use serde::Serialize;
+use std::fmt;
+
+/// Everything that a run found.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub(super) machine: Machine,
+    pub(super) repeats: usize,
+    pub(super) tables: Vec<Table>,
+    pub(super) verdicts: Vec<Verdict>,
+}
+
+/// Figures of several stores.
+#[derive(Debug, Serialize)]
+pub(super) struct Table {
+    pub(super) title: String,
+    pub(super) note: String,
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<Row>,
+}
+
+/// Figures of one store.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) is_ours: bool,
+    pub(super) cells: Vec<Cell>,
+}
+
+/// A figure.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Cell {
+    /// Without decimals.
+    Whole(f64),
+    /// With as many decimals as say something.
+    Fine(f64),
+    /// In times of something else.
+    Times(f64),
+    /// The least and the most.
+    Range(f64, f64),
+}
+
+impl Cell {
+    const fn value(self) -> f64 {
+        match self {
+            Self::Whole(value) | Self::Fine(value) | Self::Times(value) | Self::Range(value, _) => value,
+        }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Fine(value) if value < 10.0 => write!(f, "{value:.2}"),
+            Self::Fine(value) if value < 100.0 => write!(f, "{value:.1}"),
+            Self::Whole(value) | Self::Fine(value) => write!(f, "{value:.0}"),
+            Self::Times(ratio) => f.write_str(&times(ratio)),
+            Self::Range(least, most) => write!(f, "{}-{}", times(least), times(most)),
+        }
+    }
+}
+
+/// Whether an aim was reached.
+#[derive(Debug, Serialize)]
+pub(super) struct Verdict {
+    #[serde(flatten)]
+    aim: Aim,
+    value: f64,
+    is_reached: bool,
+}
+
+impl Report {
+    /// Puts together what was found, and judges it.
+    pub(super) fn new(repeats: usize, tables: Vec<Table>, aims: &[Aim]) -> Self {
+        let verdicts = aims.iter().filter_map(|&aim| verdict(aim, &tables)).collect();
+        Self { machine: Machine::current(), repeats, tables, verdicts }
+    }
+}
+
+/// Nothing if we have no row in that table, or it was not measured.
+fn verdict(aim: Aim, tables: &[Table]) -> Option<Verdict> {
+    let table = tables.iter().find(|table| table.title.starts_with(aim.table))?;
+    let column = table.columns.iter().position(|column| column == aim.column)?;
+    let row = table.rows.iter().find(|row| row.is_ours)?;
+    let value = row.cells.get(column)?.value();
+    let is_reached = match aim.bound {
+        Bound::AtLeast(bound) => value >= bound,
+        Bound::AtMost(bound) => value <= bound,
+    };
+    Some(Verdict { aim, value, is_reached })
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { machine, repeats, tables, verdicts } = self;
+        writeln!(f, "Machine: {machine}.\n")?;
+        writeln!(
+            f,
+            "Figures are medians of {repeats} repeats; ratios are taken within one of them. Bold is ours."
+        )?;
+        for table in tables {
+            write!(f, "{table}")?;
+        }
+        if !verdicts.is_empty() {
+            writeln!(f, "\n## Aims\n")?;
+        }
+        for Verdict { aim: Aim { table, column, bound }, value, is_reached } in verdicts {
+            let verdict = if *is_reached { "PASS" } else { "MISS" };
+            writeln!(f, "- {verdict}: {table}: {column}: {} (aim: {bound})", Cell::Fine(*value))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { title, note, columns, rows } = self;
+        writeln!(f, "\n## {title}\n\n{note}\n")?;
+        writeln!(f, "| | {} |", columns.join(" | "))?;
+        writeln!(f, "|---|{}", "--:|".repeat(columns.len()))?;
+        for Row { name, is_ours, cells } in rows {
+            let name = if *is_ours { format!("**{name}**") } else { (*name).to_owned() };
+            let cells: String = cells.iter().map(|cell| format!(" {cell} |")).collect();
+            writeln!(f, "| {name} |{cells}")?;
+        }
+        Ok(())
+    }
+}
