@@ -34,11 +34,16 @@ impl Load {
     }
 
     /// Begins a run in each thread.
-    pub(super) async fn begin<S: Subject>(&self, subject: &S) -> io::Result<()> {
-        for (thread, events) in (0..).zip(&self.starts) {
-            subject.append(Batch { thread, events, begins_run: true, ends_run: false }).await?;
+    pub(super) async fn begin<S: Subject>(self: &Arc<Self>, subject: &Arc<S>) -> io::Result<()> {
+        let mut writers = JoinSet::new();
+        for thread in 0..THREADS {
+            let (load, subject) = (Arc::clone(self), Arc::clone(subject));
+            writers.spawn(async move {
+                let events = &load.starts[index(thread.into())];
+                subject.append(Batch { thread, events, begins_run: true, ends_run: false }).await
+            });
         }
-        Ok(())
+        all_joined(writers).await
     }
 
     /// What a writer appends next.
@@ -86,6 +91,10 @@ pub(super) async fn fill<S: Subject>(
         let subject = Arc::clone(subject);
         writers.spawn(async move { append_run(&*subject, thread, &run, BATCH_EVENTS_MAX).await });
     }
+    all_joined(writers).await
+}
+
+async fn all_joined(mut writers: JoinSet<io::Result<()>>) -> io::Result<()> {
     while !writers.is_empty() {
         joined(writers.join_next().await)?;
     }

@@ -39,7 +39,7 @@ struct Seen {
 pub(super) fn run<S: Subject>(dir: &Path, load: &Arc<Load>, shape: Shape) -> io::Result<Outcome> {
     Runtime::new()?.block_on(async {
         let subject = Arc::new(S::open(dir, shape.durability).await?);
-        load.begin(&*subject).await?;
+        load.begin(&subject).await?;
         let start = Instant::now();
         let (counted, end) = (start + shape.time / 5, start + shape.time);
         let mut writers = JoinSet::new();
