@@ -12,7 +12,7 @@ pub(super) const THREADS: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) clock: i64,
-    pub(super) thread: usize,
+    pub(super) thread: Choice,
     pub(super) operation: Operation,
 }
 
@@ -93,27 +93,28 @@ pub(super) struct Query {
 }
 
 pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let clock = prop_oneof![6 => 0_i64..20, 1 => -50_i64..0, 1 => 20_i64..200];
-    let step = (clock, 0..THREADS, operation());
-    vec(step.prop_map(|(clock, thread, operation)| Step { clock, thread, operation }), 1..60)
+    // Often not at all, so that things happen at the same time.
+    let clock = prop_oneof![4 => Just(0_i64), 4 => 0_i64..20, 1 => -50_i64..0, 1 => 20_i64..200];
+    let step = (clock, choice(), operation());
+    vec(step.prop_map(|(clock, thread, operation)| Step { clock, thread, operation }), 1..100)
 }
 
 fn operation() -> BoxedStrategy<Operation> {
     prop_oneof![
-        6 => open(),
-        14 => append(),
-        2 => (choice(), around_zero(), 0_i64..100)
+        12 => open(),
+        28 => append(),
+        8 => (choice(), prop_oneof![2 => around_zero(), 1 => Just(1)], 0_i64..60)
             .prop_map(|(run, epoch, lease)| Operation::Claim { run, epoch, lease }),
-        2 => description().prop_map(Operation::Describe),
-        4 => (choice(), 0..3_u32, said(), of(vec(any::<u8>(), 1..5)))
+        4 => description().prop_map(Operation::Describe),
+        12 => (choice(), 0..3_u32, said(), of(vec(any::<u8>(), 1..5)))
             .prop_map(|(run, version, said, full)| Operation::Checkpoint { run, version, said, full }),
-        2 => (0..=9_u64).prop_map(Operation::Trim),
-        3 => choice().prop_map(Operation::Compact),
+        4 => (0..=9_u64).prop_map(Operation::Trim),
+        8 => choice().prop_map(Operation::Compact),
         1 => Just(Operation::Delete),
-        3 => read(),
-        3 => query().prop_map(Operation::List),
-        1 => Just(Operation::Tidy),
-        2 => any::<bool>().prop_map(|crash| Operation::Reopen { crash }),
+        6 => read(),
+        6 => query().prop_map(Operation::List),
+        2 => Just(Operation::Tidy),
+        4 => any::<bool>().prop_map(|crash| Operation::Reopen { crash }),
     ]
     .boxed()
 }
@@ -121,7 +122,7 @@ fn operation() -> BoxedStrategy<Operation> {
 fn open() -> impl Strategy<Value = Operation> {
     let parent = weighted(0.6, choice());
     let stale = prop_oneof![9 => Just(false), 1 => Just(true)];
-    (0..8_u8, parent, stale, pieces(), 0_i64..100, description()).prop_map(
+    (0..8_u8, parent, stale, pieces(), 0_i64..60, description()).prop_map(
         |(id, parent, stale, pieces, lease, description)| Operation::Open {
             id,
             parent,
@@ -135,7 +136,7 @@ fn open() -> impl Strategy<Value = Operation> {
 
 fn append() -> impl Strategy<Value = Operation> {
     let expected = weighted(0.3, around_zero());
-    (choice(), around_zero(), pieces(), weighted(0.4, 0..3_u8), expected, weighted(0.3, 0..5_u8)).prop_map(
+    (choice(), around_zero(), pieces(), weighted(0.4, 0..3_u8), expected, weighted(0.4, 0..5_u8)).prop_map(
         |(run, epoch, pieces, key, expected, end)| Operation::Append {
             run,
             epoch,
@@ -157,9 +158,10 @@ fn read() -> impl Strategy<Value = Operation> {
 }
 
 fn query() -> impl Strategy<Value = Query> {
-    let label = weighted(0.2, (0..2_u8, 0..2_u8));
-    let filters = (any::<bool>(), weighted(0.2, any::<bool>()), weighted(0.2, 0..2_u8), label);
-    (filters, weighted(0.4, said()), any::<bool>(), 0..5_usize).prop_map(
+    let label = weighted(0.1, (0..2_u8, 0..2_u8));
+    let of_one_user = prop_oneof![3 => Just(false), 1 => Just(true)];
+    let filters = (of_one_user, weighted(0.1, any::<bool>()), weighted(0.1, 0..2_u8), label);
+    (filters, weighted(0.5, said()), any::<bool>(), 0..6_usize).prop_map(
         |(filters, words, goes_on, limit)| {
             let (of_one_user, archived, agent, label) = filters;
             Query { of_one_user, archived, agent, label, words, goes_on, limit }
@@ -180,7 +182,8 @@ fn said() -> impl Strategy<Value = Vec<u8>> {
 
 fn pieces() -> impl Strategy<Value = Vec<Piece>> {
     let kind = prop_oneof![4 => Just(0_u8), 1 => 1..4_u8];
-    vec((kind, vec(any::<u8>(), 0..6)), 0..4)
+    let count = prop_oneof![9 => 1..4_usize, 1 => Just(0)];
+    count.prop_flat_map(move |count| vec((kind.clone(), vec(any::<u8>(), 0..6)), count))
 }
 
 fn choice() -> impl Strategy<Value = Choice> {

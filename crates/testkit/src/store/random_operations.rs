@@ -65,7 +65,7 @@ impl Comparison {
 
     async fn step(mut self, number: usize, step: &Step) -> Result<Self, TestCaseError> {
         self.now.0 += step.clock;
-        let thread = self.threads[step.thread].clone();
+        let thread = self.thread(step);
         let what = format!("step {number} at {}: {:?}", self.now.0, step.operation);
         match &step.operation {
             Operation::Open { .. } | Operation::Append { .. } => {
@@ -105,7 +105,7 @@ impl Comparison {
                     metadata: change(description),
                     seen,
                     id: RunId::new(id.to_string()).expect("short"),
-                    parent: parent.map(|parent| self.run(thread, parent)),
+                    parent: parent.and_then(|parent| self.parent(thread, parent)),
                     spawned_by: (id % 3 == 0).then(|| format!("{id}")),
                     base_state: if id % 2 == 0 { BaseState::Branch } else { BaseState::Input },
                     request: Bytes::from(vec![*id; usize::from(*id)]),
@@ -209,6 +209,27 @@ impl Comparison {
         prop_assert_eq!(&listed, &self.model.threads(&query), "{}", what);
         self.cursor = listed.last().map(ThreadCursor::of);
         Ok(())
+    }
+
+    /// Any thread for a run to be opened, mostly one that is there for all else.
+    fn thread(&self, step: &Step) -> ThreadKey {
+        let is_there = |thread: &&ThreadKey| self.model.seen(thread).opened > 0;
+        let there: Vec<&ThreadKey> = self.threads.iter().filter(is_there).collect();
+        match step.thread {
+            Choice::Known(number)
+                if !matches!(step.operation, Operation::Open { .. }) && !there.is_empty() =>
+            {
+                there[number % there.len()].clone()
+            }
+            Choice::Known(number) => self.threads[number % THREADS].clone(),
+            Choice::Unknown => self.threads[THREADS - 1].clone(),
+        }
+    }
+
+    /// A run to continue; none if there is none yet.
+    fn parent(&self, thread: &ThreadKey, choice: Choice) -> Option<RunNo> {
+        let is_first = self.model.seen(thread).opened == 0;
+        (!is_first || matches!(choice, Choice::Unknown)).then(|| self.run(thread, choice))
     }
 
     /// One of the runs that are there, or the next.

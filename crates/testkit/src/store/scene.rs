@@ -19,10 +19,14 @@ pub(super) const NOW: Timestamp = Timestamp(1_000);
 /// Until when runs are leased, if a law does not say.
 pub(super) const LEASE: Timestamp = Timestamp(60_000);
 
+/// Where a law looks, ends the store and looks again: the last is there for what comes before it.
+pub(super) const ENDINGS: [Ending; 3] = [Ending::Clean, Ending::Crash, Ending::Clean];
+
 /// A store that a law is tried on.
 pub struct Scene {
-    harness: Box<dyn Harness>,
+    // Dropped before the place where it lives.
     pub(super) store: Arc<dyn Store>,
+    harness: Box<dyn Harness>,
 }
 
 impl fmt::Debug for Scene {
@@ -34,12 +38,12 @@ impl fmt::Debug for Scene {
 impl Scene {
     pub(super) async fn new(harness: Box<dyn Harness>) -> Self {
         let store = harness.open().await;
-        Self { harness, store }
+        Self { store, harness }
     }
 
     pub(super) async fn reopen(self, ending: Ending) -> Self {
         let store = self.harness.reopen(self.store, ending).await;
-        Self { harness: self.harness, store }
+        Self { store, harness: self.harness }
     }
 
     pub(super) fn lasts(&self) -> bool {

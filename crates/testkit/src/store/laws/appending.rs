@@ -1,5 +1,5 @@
 use crate::store::Ending;
-use crate::store::scene::{NOW, Scene, appending, ended, event, key, texts, thread};
+use crate::store::scene::{ENDINGS, NOW, Scene, appending, ended, event, key, texts, thread};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
@@ -66,7 +66,7 @@ pub async fn a_key_lands_once(mut scene: Scene) {
     assert!(!scene.store.append(other).await.expect("appended").repeated);
     scene.end(&thread, run).await;
     assert_eq!(repetition(&scene, keyed()).await, ack);
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         scene = scene.reopen(ending).await;
         assert_eq!(repetition(&scene, keyed()).await, ack);
         scene.store.tidy().await.expect("tidied");
@@ -169,7 +169,7 @@ pub async fn how_a_run_ended_is_kept(mut scene: Scene) {
         scene.store.append(append).await.expect("ended");
         assert_eq!(scene.info(&thread).await.last_run, Some((run, end.status)));
     }
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         let runs = scene.runs(&thread).await;
         assert_eq!(runs.iter().filter_map(|run| run.end.clone()).collect::<Vec<_>>(), ends);
         assert!(runs.iter().all(|run| run.ended == Some(Timestamp(3_000))));
@@ -190,7 +190,7 @@ pub async fn an_append_that_nobody_waits_for_is_whole_or_not_there(mut scene: Sc
         let mut append = pin!(scene.store.append(keyed(number)));
         let _ = poll_fn(|context| Poll::Ready(append.as_mut().poll(context))).await;
     }
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         for number in 0..10 {
             scene.store.append(keyed(number)).await.expect("appended or repeated");
         }

@@ -1,5 +1,4 @@
-use crate::store::Ending;
-use crate::store::scene::{NOW, Scene, checkpoint, thread};
+use crate::store::scene::{ENDINGS, NOW, Scene, checkpoint, thread};
 use bytes::Bytes;
 use threadline_log::run::RunLineage;
 use threadline_log::{Checkpoint, Error};
@@ -29,7 +28,7 @@ pub async fn a_checkpoint_comes_back_byte_for_byte_until_it_is_replaced(mut scen
     ];
     for kept in checkpoints {
         scene.put_checkpoint(&thread, kept.clone()).await;
-        for ending in [Ending::Clean, Ending::Crash] {
+        for ending in ENDINGS {
             assert_eq!(scene.store.checkpoint(&thread, first).await, Ok(Some(kept.clone())));
             assert_eq!(scene.store.checkpoint(&thread, second).await, Ok(Some(other.clone())));
             scene = scene.reopen(ending).await;
@@ -63,7 +62,7 @@ pub async fn messages_of_a_branch_are_known_of_its_runs(mut scene: Scene) {
         let run = threadline_log::RunNo(run);
         scene.put_checkpoint(&thread, Checkpoint { lineage: lineage(said), ..checkpoint(run, "") }).await;
     }
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         let known: Vec<_> = scene.runs(&thread).await.into_iter().map(|run| run.lineage).collect();
         assert_eq!(known, [Some(lineage(1)), None, Some(lineage(3))]);
         scene = scene.reopen(ending).await;

@@ -1,5 +1,5 @@
 use crate::store::Ending;
-use crate::store::scene::{LEASE, Scene, appending, event, key, opening, texts, thread};
+use crate::store::scene::{ENDINGS, LEASE, Scene, appending, event, key, opening, texts, thread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use threadline_log::store::{Ack, Append, RunsSeen};
@@ -72,7 +72,7 @@ async fn appends_of_many_tasks(mut scene: Scene, threads: Vec<ThreadKey>) {
         }
     }
     let followed: BTreeMap<_, _> = followers.join_all().await.into_iter().collect();
-    for ending in [Ending::Crash, Ending::Clean] {
+    for ending in ENDINGS {
         for thread in &threads {
             let read = texts(&scene.records(thread).await);
             assert_eq!(read.len(), each);

@@ -1,6 +1,5 @@
-use crate::store::Ending;
 use crate::store::scene::{
-    NOW, Scene, appending, checkpoint, event, everything, key, offsets, opening, said, thread,
+    ENDINGS, NOW, Scene, appending, checkpoint, event, everything, key, offsets, opening, said, thread,
 };
 use crate::store::view::View;
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ pub async fn trimming_forgets_what_is_before_and_nothing_else(mut scene: Scene) 
     // Further back than before is nothing to do.
     for (first, left) in [(0, 0), (3, 3), (1, 3), (4, 4), (6, 6), (6, 6)] {
         scene.store.trim(&thread, first, NOW).await.expect("trimmed");
-        for ending in [Ending::Clean, Ending::Crash] {
+        for ending in ENDINGS {
             let info = scene.info(&thread).await;
             assert_eq!((info.offsets, info.bytes, info.runs), (left..6, before.bytes, 1));
             let page = scene.read(&thread, 0..6, None).await;
@@ -56,7 +55,7 @@ pub async fn compacting_forgets_the_records_of_its_run_only(mut scene: Scene) {
     let (info, before) = (scene.info(&thread).await, scene.run(&thread, run).await);
     compact(&scene).await.expect("compacted");
     compact(&scene).await.expect("compacted already");
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         assert_eq!(offsets(&scene.records(&thread).await), [1, 3]);
         assert_eq!(scene.info(&thread).await, info);
         let mut after = scene.run(&thread, run).await;
@@ -80,7 +79,7 @@ pub async fn what_a_compacted_run_rejects_later_is_kept(mut scene: Scene) {
     let late = NewRecord { kind: Kind::Rejected, ..event("late") };
     let append = Append { records: vec![late], ..appending(&thread, run) };
     assert_eq!(scene.store.append(append).await.expect("appended").first, 2);
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         assert_eq!(offsets(&scene.records(&thread).await), [2]);
         scene.store.tidy().await.expect("tidied");
         scene = scene.reopen(ending).await;
@@ -102,7 +101,7 @@ pub async fn deleting_a_thread_leaves_others_alone(mut scene: Scene) {
     scene.store.delete(&gone, NOW).await.expect("deleted");
     let again = scene.store.delete(&gone, NOW).await;
     assert_eq!(again, Err(Error::NoThread(gone.clone())));
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         assert_eq!(scene.list_names(&everything()).await, ["left"]);
         let mut view = View::of(&*scene.store, &both, far).await.expect("a view");
         assert_eq!(view.expired, BTreeSet::from([(left.clone(), RunNo(1))]));
@@ -129,7 +128,7 @@ pub async fn a_name_is_free_after_its_thread_was_deleted(mut scene: Scene) {
         let opened = scene.store.open_run(open).await.expect("a new thread");
         assert_eq!((opened.run, opened.ack.first, opened.ack.time), (RunNo(0), 0, time));
         assert_eq!(opened.incarnation, Incarnation(incarnation.unsigned_abs()));
-        for ending in [Ending::Clean, Ending::Crash] {
+        for ending in ENDINGS {
             let info = scene.info(&thread).await;
             assert_eq!((info.incarnation, info.created), (opened.incarnation, time));
             assert_eq!(info.metadata.name.is_some(), incarnation == 1, "the old name is back");

@@ -1,5 +1,5 @@
 use crate::store::Ending;
-use crate::store::scene::{LEASE, NOW, Scene, appending, ended, thread};
+use crate::store::scene::{ENDINGS, LEASE, NOW, Scene, appending, ended, thread};
 use std::collections::BTreeSet;
 use threadline_log::run::RunStatus;
 use threadline_log::store::{Append, OpenRun};
@@ -87,7 +87,7 @@ pub async fn runs_whose_lease_is_over_are_found(mut scene: Scene) {
     renewed.expect("renewed");
     let [a0, b0, b1] = [(&threads[0], RunNo(0)), (&threads[1], RunNo(0)), (&threads[1], RunNo(1))]
         .map(|(t, r)| (t.clone(), r));
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         for (time, over) in [
             (99, vec![]),
             (100, vec![&a0]),

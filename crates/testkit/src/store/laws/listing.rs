@@ -1,5 +1,6 @@
-use crate::store::Ending;
-use crate::store::scene::{self, LEASE, NOW, Scene, appending, checkpoint, event, everything, scope, thread};
+use crate::store::scene::{
+    self, ENDINGS, LEASE, NOW, Scene, appending, checkpoint, event, everything, scope, thread,
+};
 use std::collections::BTreeMap;
 use threadline_log::run::RunStatus;
 use threadline_log::store::{Append, OpenRun};
@@ -46,7 +47,7 @@ pub async fn a_description_changes_what_it_names_and_takes_no_offset(mut scene: 
         agent: Some("agent".to_owned()),
         labels: labels(&[("b", "")]),
     };
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         let info = scene.info(&thread).await;
         assert_eq!(info.metadata, expected);
         assert_eq!((info.offsets, info.created), (0..1, NOW));
@@ -67,7 +68,7 @@ pub async fn counters_count_what_came(mut scene: Scene) {
     scene.store.append(late).await.expect("appended");
     scene.open(&thread, "r1").await;
     let bytes = 5 + 5 + 6 + 5 + 8 + 5;
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         let info = scene.info(&thread).await;
         assert_eq!((info.offsets, info.runs, info.bytes), (0..7, 2, bytes));
         assert_eq!(info.last_run, Some((RunNo(1), RunStatus::Running)));
@@ -90,7 +91,7 @@ pub async fn only_what_is_appended_or_said_counts_as_an_update(mut scene: Scene)
     store.trim(&thread, 1, at(30)).await.expect("trimmed");
     store.compact_run(&thread, done, at(40)).await.expect("compacted");
     store.tidy().await.expect("tidied");
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         assert_eq!(scene.info(&thread).await.updated, NOW);
         scene = scene.reopen(ending).await;
     }
@@ -115,7 +116,7 @@ pub async fn a_list_has_the_last_that_was_updated_first(mut scene: Scene) {
     }
     assert_eq!(scene.list_names(&everything()).await, ["c", "d", "a", "b", "e"]);
     scene.store.describe(&thread("b"), named("x"), Timestamp(25)).await.expect("described");
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         assert_eq!(scene.list_names(&everything()).await, ["c", "b", "d", "a", "e"]);
         for limit in 0..7 {
             let first = scene.list_names(&ThreadQuery { limit, ..everything() }).await;
@@ -159,7 +160,7 @@ pub async fn a_list_has_what_is_asked_for(mut scene: Scene) {
         (ThreadQuery { scope: Some(scope("app", "user")), ..agent("x") }, &["a", "b"]),
         (ThreadQuery { archived: Some(false), limit: 1, ..agent("x") }, &["a"]),
     ];
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         for (query, names) in &asked {
             assert_eq!(scene.list_names(query).await, *names, "{query:?}");
         }
@@ -187,7 +188,7 @@ pub async fn pages_of_a_list_are_the_list(mut scene: Scene) {
         // Some were updated at the same time, where names decide.
         make(&scene, &thread(&number.to_string()), number / 3, MetadataChange::default()).await;
     }
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         let all = scene.list_names(&everything()).await;
         assert_eq!(all.len(), 20);
         for limit in [1, 2, 3, 7, 20, 21] {

@@ -1,5 +1,5 @@
 use crate::store::Ending;
-use crate::store::scene::{LEASE, NOW, Scene, event, opening, texts, thread};
+use crate::store::scene::{ENDINGS, LEASE, NOW, Scene, event, opening, texts, thread};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use threadline_log::run::{BaseState, RunStatus};
@@ -59,7 +59,7 @@ pub async fn what_is_known_of_a_run_is_kept(mut scene: Scene) {
         ..scene.opening(&thread, "r1").await
     };
     scene.store.open_run(open).await.expect("opened");
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         scene = scene.reopen(ending).await;
         let runs = scene.runs(&thread).await;
         assert_eq!(runs.len(), 2);

@@ -64,6 +64,8 @@ pub async fn bytes_and_kinds_come_back_exactly(mut scene: Scene) {
         if let Some(ending) = ending {
             scene = scene.reopen(ending).await;
         }
+        let bytes: usize = written.iter().map(|record| record.bytes.len()).sum();
+        assert_eq!(scene.info(&thread).await.bytes, bytes as u64);
         let read = scene.records(&thread).await.into_iter();
         let read: Vec<_> = read.map(|record| NewRecord { kind: record.kind, bytes: record.bytes }).collect();
         assert!(read == written, "other bytes after {ending:?}");

@@ -1,5 +1,4 @@
-use crate::store::Ending;
-use crate::store::scene::{NOW, Scene, checkpoint, everything, said, scope, thread};
+use crate::store::scene::{ENDINGS, NOW, Scene, checkpoint, everything, said, scope, thread};
 use threadline_log::store::OpenRun;
 use threadline_log::thread::{MetadataChange, ThreadQuery};
 use threadline_log::{Checkpoint, RunNo, ThreadKey, Timestamp};
@@ -54,7 +53,7 @@ pub async fn threads_are_found_by_whole_words_in_any_case(mut scene: Scene) {
         ("cat OR cats", &[]),
         ("\"cat*\" AND", &[]),
     ];
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         for (query, names) in asked {
             assert_eq!(scene.list_names(&words(query)).await, names, "{query:?}");
         }
@@ -76,7 +75,7 @@ pub async fn messages_are_found_however_a_checkpoint_has_them(mut scene: Scene) 
     let call = serde_json::json!({"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": "hidden"});
     let delta = format!("{started}\n{call}\n{}\n{snapshot}\n", said("epsilon").trim_end());
     make(&scene, "t", "zeta", &delta, 1).await;
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         for word in ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"] {
             assert_eq!(scene.list_names(&words(word)).await, ["t"], "{word}");
         }
@@ -93,7 +92,7 @@ pub async fn words_that_are_gone_find_nothing(mut scene: Scene) {
     assert_eq!(found(&scene, "apple").await, ["t", "u"]);
     scene.put_checkpoint(&thread, checkpoint(RunNo(0), &said("pear"))).await;
     scene.store.describe(&thread, named("after"), NOW).await.expect("described");
-    for ending in [Ending::Clean, Ending::Crash] {
+    for ending in ENDINGS {
         assert_eq!(found(&scene, "apple").await, ["u"], "the checkpoint was replaced");
         assert_eq!(found(&scene, "before").await, [""; 0], "the name was changed");
         assert_eq!(found(&scene, "after pear").await, ["t"]);
