@@ -6,7 +6,7 @@ use crate::follow::Follower;
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 use crate::record::{NewRecord, Record};
 use crate::run::{RunEnd, RunInfo};
-use crate::store::{Ack, Append, Page, Store};
+use crate::store::{Ack, Append, Claim, Page, Store};
 use crate::tail::Tails;
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
 use std::ops::Range;
@@ -205,8 +205,8 @@ impl Engine {
     /// # Errors
     /// If the run has ended or somebody else has it.
     pub async fn renew(&self, writer: &RunWriter) -> Result<(), Error> {
-        let (until, now) = (self.lease_until(), self.now());
-        self.store().claim(&writer.thread, writer.run, writer.epoch, until, now).await
+        let claim = Claim::Renew(self.lease_until());
+        self.store().claim(&writer.thread, writer.run, writer.epoch, claim, self.now()).await.map(|_| ())
     }
 
     /// Ends a run in its source's place: what is open is closed, and the terminal event says why.
@@ -225,26 +225,39 @@ impl Engine {
         self.append(writer, Batch { records, end, ..Batch::default() }).await
     }
 
-    /// Closes the runs whose writers are gone. At start-up an embedded store has to call this before anything else.
+    /// Closes the runs whose leases are over: their writers are gone.
+    ///
+    /// # Errors
+    /// As [`Store::expired`]. A run that cannot be closed is left to the next time.
+    pub async fn close_expired(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        self.close_orphans_at(self.now()).await
+    }
+
+    /// Closes all runs that go on. For who has a store alone and has just opened it, before anything else is done: whoever
+    /// wrote these runs is gone, though their leases may not be over.
     ///
     /// # Errors
     /// As [`Store::expired`]. A run that cannot be closed is left to the next time.
     pub async fn close_orphans(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        self.close_orphans_at(Timestamp(i64::MAX)).await
+    }
+
+    async fn close_orphans_at(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
         let mut closed = Vec::new();
-        for (thread, run) in self.store().expired(self.now()).await? {
-            if self.close_orphan(&thread, run).await.is_ok() {
+        for (thread, run) in self.store().expired(time).await? {
+            if self.close_orphan(&thread, run, time).await.is_ok() {
                 closed.push((thread, run));
             }
         }
         Ok(closed)
     }
 
-    async fn close_orphan(&self, thread: &ThreadKey, run: RunNo) -> Result<(), Error> {
-        let info = self.run(thread, run).await?;
+    async fn close_orphan(&self, thread: &ThreadKey, run: RunNo, time: Timestamp) -> Result<(), Error> {
+        let epoch = self.run(thread, run).await?.epoch;
         let incarnation = self.store().thread(thread).await?.incarnation;
         // Whoever notices first takes it over; another who tries has a stale epoch.
-        let epoch = Epoch(info.epoch.0 + 1);
-        self.store().claim(thread, run, epoch, self.lease_until(), self.now()).await?;
+        let claim = Claim::TakeOver(self.lease_until());
+        let epoch = self.store().claim(thread, run, epoch, claim, time).await?;
         let writer = RunWriter { thread: thread.clone(), incarnation, run, epoch };
         self.end_run(&writer, Cause::Abandoned).await.map(|_| ())
     }

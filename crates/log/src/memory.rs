@@ -8,7 +8,7 @@ use crate::record::{NewRecord, Record};
 use crate::run::RunInfo;
 use crate::search;
 use crate::state::{Admission, Admitted, ThreadState};
-use crate::store::{Ack, Append, OpenRun, Opened, Page, Store};
+use crate::store::{Ack, Append, Claim, OpenRun, Opened, Page, Store};
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -138,13 +138,13 @@ impl Store for MemoryStore {
         thread: &ThreadKey,
         run: RunNo,
         epoch: Epoch,
-        lease_until: Timestamp,
+        claim: Claim,
         time: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<Epoch, Error> {
         self.change(thread, |thread| {
-            let fact = thread.state.admit_claim(run, epoch, lease_until, time)?;
+            let (epoch, fact) = thread.state.admit_claim(run, epoch, claim, time)?;
             thread.state.apply(time, &fact);
-            Ok(())
+            Ok(epoch)
         })
     }
 

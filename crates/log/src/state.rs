@@ -9,7 +9,7 @@ use crate::fact::Fact;
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 use crate::record::Kind;
 use crate::run::RunInfo;
-use crate::store::{Ack, Append, OpenRun, RunsSeen};
+use crate::store::{Ack, Append, Claim, OpenRun, RunsSeen};
 use crate::thread::{Metadata, ThreadInfo};
 use std::collections::HashMap;
 
@@ -228,19 +228,22 @@ impl ThreadState {
         &self,
         run: RunNo,
         epoch: Epoch,
-        lease_until: Timestamp,
+        claim: Claim,
         time: Timestamp,
-    ) -> Result<Fact, Error> {
+    ) -> Result<(Epoch, Fact), Error> {
         let info = self.run(run)?;
         if !info.is_running() {
             return Err(Error::RunEnded(info.id.clone()));
         }
-        let renews = epoch == info.epoch;
-        let takes_over = epoch.0 == info.epoch.0 + 1 && info.lease_until <= time;
-        if !renews && !takes_over {
+        if epoch != info.epoch {
             return Err(Error::Fenced { given: epoch, current: info.epoch });
         }
-        Ok(Fact::Claimed { run, epoch, lease_until })
+        let (epoch, lease_until) = match claim {
+            Claim::Renew(until) => (epoch, until),
+            Claim::TakeOver(_) if info.lease_until > time => return Err(Error::RunActive(info.id.clone())),
+            Claim::TakeOver(until) => (Epoch(epoch.0 + 1), until),
+        };
+        Ok((epoch, Fact::Claimed { run, epoch, lease_until }))
     }
 
     /// Whether a checkpoint may be kept.

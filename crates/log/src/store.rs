@@ -86,6 +86,15 @@ pub struct Append {
     pub time: Timestamp,
 }
 
+/// What becomes of a run's lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Its writer keeps it until then.
+    Renew(Timestamp),
+    /// Another has it until then, if it is over.
+    TakeOver(Timestamp),
+}
+
 /// Records that are durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
@@ -131,16 +140,16 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Appends to a run that goes on. A run that has ended takes only rejected records.
     async fn append(&self, append: Append) -> Result<Ack, Error>;
 
-    /// Renews the lease of a run, if `epoch` is that of its writer; or takes it over, if `epoch` is the next one and the lease
-    /// is over at `time`.
+    /// Renews the lease of a run, or takes it over, if `epoch` is that of its writer so far. Gives the epoch of its writer from
+    /// now on. Of several who take over at once, one succeeds.
     async fn claim(
         &self,
         thread: &ThreadKey,
         run: RunNo,
         epoch: Epoch,
-        lease_until: Timestamp,
+        claim: Claim,
         time: Timestamp,
-    ) -> Result<(), Error>;
+    ) -> Result<Epoch, Error>;
 
     /// Changes what is said about a thread.
     async fn describe(

@@ -8,8 +8,8 @@ use threadline_log::clock::{Clock, Ids};
 use threadline_log::names::Owner;
 use threadline_log::run::{RunEnd, RunInfo};
 use threadline_log::{
-    At, Batch, Engine, Error, HistoryMode, Incarnation, NewRecord, Options, RunNo, RunWriter, Scope,
-    StartRun, Started, Store, ThreadId, ThreadKey, Timestamp,
+    At, Batch, Engine, Error, HistoryMode, Incarnation, MemoryStore, NewRecord, Options, RunNo, RunWriter,
+    Scope, StartRun, Started, Store, ThreadId, ThreadKey, Timestamp,
 };
 use threadline_protocol::Received;
 use threadline_protocol::stages::fold::Fold;
@@ -95,8 +95,9 @@ impl Stage {
         self.harness.settle(&*self.store).await;
     }
 
-    /// Another engine, on another store.
-    pub(super) fn other(&self, store: Arc<dyn Store>) -> Engine {
+    /// Another engine, on a store of its own.
+    pub(super) fn other(&self) -> Engine {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         new_engine(&store, &self.clock, &self.ids)
     }
 

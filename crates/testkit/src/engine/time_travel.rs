@@ -6,12 +6,11 @@ use crate::store::Ending;
 use crate::streams;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use threadline_log::lineage::chain;
 use threadline_log::run::RunInfo;
 use threadline_log::run_fold::RunFold;
 use threadline_log::transfer::{ExportForm, ImportOptions};
-use threadline_log::{At, Batch, Engine, MemoryStore, NewRecord, Record, RunNo, RunWriter, ThreadKey};
+use threadline_log::{At, Batch, Engine, NewRecord, Record, RunNo, RunWriter, ThreadKey};
 use threadline_protocol::stages::close::Cause;
 use threadline_protocol::stages::fold::Fold;
 
@@ -30,7 +29,7 @@ pub async fn every_point_in_time_can_be_seen_again(mut stage: Stage) {
             stage = stage.reopen(ending).await;
             compare(&stage.engine, &t, &points, seed).await;
         }
-        let other = stage.other(Arc::new(MemoryStore::new()));
+        let other = stage.other();
         copy(&stage.engine, &other, &t).await;
         compare(&other, &t, &points, seed).await;
     }

@@ -2,11 +2,10 @@
 
 use super::stage::{Stage, ids, request, seen, thread};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use threadline_log::run::RunStatus;
 use threadline_log::thread::MetadataChange;
 use threadline_log::transfer::{ExportForm, ImportOptions, Imported};
-use threadline_log::{At, Engine, Error, MemoryStore, NewRecord, RunNo, ThreadKey};
+use threadline_log::{At, Engine, Error, NewRecord, RunNo, ThreadKey};
 use threadline_protocol::stages::close::Cause;
 use threadline_protocol::stages::fold::Fold;
 use threadline_protocol::{Received, Text};
@@ -69,7 +68,7 @@ pub async fn an_export_that_is_imported_is_the_same_export(stage: Stage) {
     stage.engine.describe(&t, change).await.expect("it is described");
 
     let exported = export(&stage.engine, &t, ExportForm::Raw).await;
-    let other = stage.other(Arc::new(MemoryStore::new()));
+    let other = stage.other();
     let imported = import(&other, &exported).await.expect("the export makes sense");
     assert_eq!((imported.threads, imported.runs), (vec![t.clone()], 3));
     assert_eq!(export(&other, &t, ExportForm::Raw).await, exported);
@@ -114,7 +113,7 @@ pub async fn recordings_can_be_imported(stage: Stage) {
 
     for form in [ExportForm::Compact, ExportForm::Snapshot] {
         let exported = export(&stage.engine, &t, form).await;
-        let other = stage.other(Arc::new(MemoryStore::new()));
+        let other = stage.other();
         import(&other, &exported).await.expect("the export is a recording");
         let there = other.snapshot(&t, At::Head).await.expect("the thread is there").fold;
         assert_eq!(ids(&there), ids(&stage.fold(&t, At::Head).await), "{form:?}\n{exported}");

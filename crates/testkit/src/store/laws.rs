@@ -106,6 +106,7 @@ laws! { $
         a_key_lands_once_though_many_bring_it
         one_of_many_openings_wins
         one_of_many_appends_at_the_same_tail_wins
+        one_of_those_who_take_over_at_once_succeeds
         nothing_of_a_stale_writer_comes_after_a_takeover;
     closing:
         a_closed_store_takes_no_writes_and_says_so

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use threadline_log::run::{RunEnd, RunInfo, RunStatus};
-use threadline_log::store::{Ack, Append, OpenRun, Opened, RunsSeen};
+use threadline_log::store::{Ack, Append, Claim, OpenRun, Opened, RunsSeen};
 use threadline_log::thread::{Metadata, MetadataChange, ThreadInfo, ThreadQuery};
 use threadline_log::{
     AppendKey, Checkpoint, Epoch, Error, Incarnation, Kind, NewRecord, Record, RunNo, ThreadKey, Timestamp,
@@ -194,20 +194,27 @@ impl Model {
         key: &ThreadKey,
         run: RunNo,
         epoch: Epoch,
-        lease_until: Timestamp,
+        claim: Claim,
         time: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<Epoch, Error> {
         let run = self.get(key)?.run(run)?;
         if run.end.is_some() {
             return Err(Error::RunEnded(run.opened.id.clone()));
         }
-        let is_free = time >= run.lease_until;
-        if epoch != run.epoch && !(is_free && epoch.0 == run.epoch.0 + 1) {
+        if epoch != run.epoch {
             return Err(Error::Fenced { given: epoch, current: run.epoch });
         }
-        run.epoch = epoch;
-        run.lease_until = lease_until;
-        Ok(())
+        match claim {
+            Claim::Renew(until) => run.lease_until = until,
+            Claim::TakeOver(until) => {
+                if time < run.lease_until {
+                    return Err(Error::RunActive(run.opened.id.clone()));
+                }
+                run.lease_until = until;
+                run.epoch = Epoch(run.epoch.0 + 1);
+            }
+        }
+        Ok(run.epoch)
     }
 
     /// `Store::describe`.

@@ -40,6 +40,7 @@ pub(super) enum Operation {
     Claim {
         run: Choice,
         epoch: i64,
+        takes_over: bool,
         lease: i64,
     },
     Describe(Description),
@@ -103,8 +104,8 @@ fn operation() -> BoxedStrategy<Operation> {
     prop_oneof![
         12 => open(),
         28 => append(),
-        8 => (choice(), prop_oneof![2 => around_zero(), 1 => Just(1)], 0_i64..60)
-            .prop_map(|(run, epoch, lease)| Operation::Claim { run, epoch, lease }),
+        8 => (choice(), around_zero(), any::<bool>(), 0_i64..60)
+            .prop_map(|(run, epoch, takes_over, lease)| Operation::Claim { run, epoch, takes_over, lease }),
         4 => description().prop_map(Operation::Describe),
         12 => (choice(), 0..3_u32, said(), of(vec(any::<u8>(), 1..5)))
             .prop_map(|(run, version, said, full)| Operation::Checkpoint { run, version, said, full }),

@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestCaseError, TestCaseResult, TestRunner};
 use proptest::{prop_assert, prop_assert_eq};
 use std::ops::Range;
 use threadline_log::run::{BaseState, RunEnd, RunLineage, RunStatus};
-use threadline_log::store::{Append, OpenRun};
+use threadline_log::store::{Append, Claim, OpenRun};
 use threadline_log::thread::{MetadataChange, ThreadCursor, ThreadQuery};
 use threadline_log::{
     AppendKey, Checkpoint, Epoch, Error, Incarnation, Kind, NewRecord, Record, RunId, RunNo, Store,
@@ -142,11 +142,14 @@ impl Comparison {
     async fn change(&mut self, thread: &ThreadKey, operation: &Operation, what: &str) -> TestCaseResult {
         let (store, now) = (self.scene.store.clone(), self.now);
         let (answer, expected) = match operation {
-            Operation::Claim { run, epoch, lease } => {
+            Operation::Claim { run, epoch, takes_over, lease } => {
                 let run = self.run(thread, *run);
                 let (epoch, until) = (self.epoch(thread, run, *epoch), Timestamp(now.0 + lease));
-                let answer = store.claim(thread, run, epoch, until, now).await;
-                (answer, self.model.claim(thread, run, epoch, until, now))
+                let claim = if *takes_over { Claim::TakeOver(until) } else { Claim::Renew(until) };
+                let answer = refused(store.claim(thread, run, epoch, claim, now).await);
+                let expected = refused(self.model.claim(thread, run, epoch, claim, now));
+                prop_assert_eq!(&answer, &expected, "{}", what);
+                (answer.map(|_| ()), expected.map(|_| ()))
             }
             Operation::Describe(description) => {
                 let change = change(description);

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use threadline_log::run::{RunEnd, RunStatus};
-use threadline_log::store::{Ack, Append};
+use threadline_log::store::{Ack, Append, Claim};
 use threadline_log::{Epoch, Error, Kind, NewRecord, RunNo, ThreadKey, Timestamp};
 
 pub async fn an_append_elsewhere_than_at_the_tail_is_refused(scene: Scene) {
@@ -216,7 +216,7 @@ async fn unknown_thread(scene: &Scene, unknown: &ThreadKey, run: RunNo) {
     let checkpoint = crate::store::scene::checkpoint(run, "");
     let answers = [
         ("append", store.append(appending(unknown, run)).await.err()),
-        ("claim", store.claim(unknown, run, Epoch(1), NOW, NOW).await.err()),
+        ("claim", store.claim(unknown, run, Epoch(1), Claim::Renew(NOW), NOW).await.err()),
         ("describe", store.describe(unknown, Default::default(), NOW).await.err()),
         ("put_checkpoint", store.put_checkpoint(unknown, checkpoint, NOW).await.err()),
         ("trim", store.trim(unknown, 0, NOW).await.err()),
@@ -238,7 +238,7 @@ async fn unknown_run(scene: &Scene, thread: &ThreadKey, unknown: RunNo) {
     let checkpoint = crate::store::scene::checkpoint(unknown, "");
     let answers = [
         ("append", store.append(appending(thread, unknown)).await.err()),
-        ("claim", store.claim(thread, unknown, Epoch(1), NOW, NOW).await.err()),
+        ("claim", store.claim(thread, unknown, Epoch(1), Claim::Renew(NOW), NOW).await.err()),
         ("put_checkpoint", store.put_checkpoint(thread, checkpoint, NOW).await.err()),
         ("compact_run", store.compact_run(thread, unknown, NOW).await.err()),
         ("request", store.request(thread, unknown).await.err()),

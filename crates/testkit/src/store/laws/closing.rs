@@ -1,6 +1,7 @@
 use crate::store::Ending;
 use crate::store::scene::{NOW, Scene, appending, checkpoint, thread};
 use crate::store::view::View;
+use threadline_log::store::Claim;
 use threadline_log::{Epoch, Error, Timestamp};
 
 pub async fn a_closed_store_takes_no_writes_and_says_so(mut scene: Scene) {
@@ -21,7 +22,7 @@ pub async fn a_closed_store_takes_no_writes_and_says_so(mut scene: Scene) {
         ("open_run", store.open_run(again).await.err()),
         ("open_run of a new thread", store.open_run(new).await.err()),
         ("append", store.append(appending(&thread, run)).await.err()),
-        ("claim", store.claim(&thread, run, Epoch(1), NOW, NOW).await.err()),
+        ("claim", store.claim(&thread, run, Epoch(1), Claim::Renew(NOW), NOW).await.err()),
         ("describe", store.describe(&thread, Default::default(), NOW).await.err()),
         ("put_checkpoint", store.put_checkpoint(&thread, checkpoint(done, "x"), NOW).await.err()),
         ("trim", store.trim(&thread, 1, NOW).await.err()),

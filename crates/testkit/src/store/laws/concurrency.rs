@@ -2,7 +2,7 @@ use crate::store::Ending;
 use crate::store::scene::{ENDINGS, LEASE, Scene, appending, event, key, opening, texts, thread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use threadline_log::store::{Ack, Append, RunsSeen};
+use threadline_log::store::{Ack, Append, Claim, RunsSeen};
 use threadline_log::{Epoch, Error, Store, ThreadKey, Timestamp};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -159,6 +159,21 @@ pub async fn one_of_many_appends_at_the_same_tail_wins(scene: Scene) {
     }
 }
 
+pub async fn one_of_those_who_take_over_at_once_succeeds(scene: Scene) {
+    for round in 0..10 {
+        let thread = thread(&round.to_string());
+        let run = scene.open(&thread, "r").await.run;
+        let answers = at_once(&scene, |store, _| {
+            let thread = thread.clone();
+            async move { store.claim(&thread, run, Epoch(1), Claim::TakeOver(LEASE), LEASE).await }
+        });
+        let answers = answers.await;
+        assert_eq!(answers.iter().filter(|answer| **answer == Ok(Epoch(2))).count(), 1, "{answers:?}");
+        let fenced = Err(Error::Fenced { given: Epoch(1), current: Epoch(2) });
+        assert_eq!(answers.iter().filter(|answer| **answer == fenced).count(), answers.len() - 1);
+    }
+}
+
 pub async fn nothing_of_a_stale_writer_comes_after_a_takeover(scene: Scene) {
     for round in 0..10 {
         let thread = thread(&round.to_string());
@@ -170,7 +185,8 @@ pub async fn nothing_of_a_stale_writer_comes_after_a_takeover(scene: Scene) {
                     let stale = Append { records: vec![event("stale")], ..appending(&thread, run) };
                     return store.append(stale).await.map(|ack| ack.first);
                 }
-                store.claim(&thread, run, Epoch(2), Timestamp(LEASE.0 + 1), LEASE).await?;
+                let claim = Claim::TakeOver(Timestamp(LEASE.0 + 1));
+                store.claim(&thread, run, Epoch(1), claim, LEASE).await?;
                 let by_new =
                     Append { epoch: Epoch(2), records: vec![event("new")], ..appending(&thread, run) };
                 store.append(by_new).await.map(|ack| ack.first)

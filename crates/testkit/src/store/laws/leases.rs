@@ -2,7 +2,7 @@ use crate::store::Ending;
 use crate::store::scene::{ENDINGS, LEASE, NOW, Scene, appending, ended, thread};
 use std::collections::BTreeSet;
 use threadline_log::run::RunStatus;
-use threadline_log::store::{Append, OpenRun};
+use threadline_log::store::{Append, Claim, OpenRun};
 use threadline_log::{Epoch, Error, RunNo, Timestamp};
 
 const LATER: Timestamp = Timestamp(LEASE.0 + 60_000);
@@ -16,7 +16,11 @@ pub async fn a_writer_renews_its_lease(mut scene: Scene) {
     let run = scene.open(&thread, "r").await.run;
     // Even late, as long as nobody has taken over.
     for time in [NOW, LEASE, LATER] {
-        scene.store.claim(&thread, run, Epoch(1), Timestamp(time.0 + 10), time).await.expect("renewed");
+        scene
+            .store
+            .claim(&thread, run, Epoch(1), Claim::Renew(Timestamp(time.0 + 10)), time)
+            .await
+            .expect("renewed");
         scene = scene.reopen(Ending::Crash).await;
         let info = scene.run(&thread, run).await;
         assert_eq!((info.epoch, info.lease_until), (Epoch(1), Timestamp(time.0 + 10)));
@@ -27,16 +31,22 @@ pub async fn a_writer_renews_its_lease(mut scene: Scene) {
 pub async fn a_run_is_taken_over_only_after_its_lease(mut scene: Scene) {
     let thread = thread("t");
     let run = scene.open(&thread, "r").await.run;
-    let claim =
-        async |scene: &Scene, epoch, time| scene.store.claim(&thread, run, Epoch(epoch), LATER, time).await;
+    let id = scene.run(&thread, run).await.id;
+    let take = async |scene: &Scene, epoch, time| {
+        scene.store.claim(&thread, run, Epoch(epoch), Claim::TakeOver(LATER), time).await
+    };
     let just_before = Timestamp(LEASE.0 - 1);
-    assert_eq!(claim(&scene, 2, just_before).await, Err(fenced(2, 1)));
-    assert_eq!(claim(&scene, 3, LATER).await, Err(fenced(3, 1)), "an epoch was left out");
-    assert_eq!(claim(&scene, 0, LATER).await, Err(fenced(0, 1)));
-    claim(&scene, 2, LEASE).await.expect("taken over");
-    assert_eq!(claim(&scene, 1, LEASE).await, Err(fenced(1, 2)), "the old writer is back");
-    scene = scene.reopen(Ending::Crash).await;
-    assert_eq!(claim(&scene, 1, LATER).await, Err(fenced(1, 2)), "the old writer is back");
+    assert_eq!(take(&scene, 1, just_before).await, Err(Error::RunActive(id)));
+    assert_eq!(take(&scene, 2, LATER).await, Err(fenced(2, 1)));
+    assert_eq!(take(&scene, 0, LATER).await, Err(fenced(0, 1)));
+    assert_eq!(take(&scene, 1, LEASE).await, Ok(Epoch(2)));
+    for _ in 0..2 {
+        assert_eq!(take(&scene, 1, LATER).await, Err(fenced(1, 2)), "somebody was faster");
+        let renewal = Claim::Renew(LATER);
+        let renewed = scene.store.claim(&thread, run, Epoch(1), renewal, LATER).await;
+        assert_eq!(renewed, Err(fenced(1, 2)), "the old writer is back");
+        scene = scene.reopen(Ending::Crash).await;
+    }
     let info = scene.run(&thread, run).await;
     assert_eq!((info.epoch, info.lease_until), (Epoch(2), LATER));
 }
@@ -44,7 +54,7 @@ pub async fn a_run_is_taken_over_only_after_its_lease(mut scene: Scene) {
 pub async fn a_stale_writer_is_fenced_alone(mut scene: Scene) {
     let thread = thread("t");
     let [taken, beside] = [scene.open(&thread, "r0").await.run, scene.open(&thread, "r1").await.run];
-    scene.store.claim(&thread, taken, Epoch(2), LATER, LEASE).await.expect("taken over");
+    scene.store.claim(&thread, taken, Epoch(1), Claim::TakeOver(LATER), LEASE).await.expect("taken over");
     for _ in 0..2 {
         assert_eq!(scene.store.append(appending(&thread, taken)).await, Err(fenced(1, 2)));
         scene.append(&thread, beside, &["x"]).await;
@@ -63,8 +73,8 @@ pub async fn a_run_that_has_ended_is_nobodys(scene: Scene) {
     let thread = thread("t");
     let run = scene.open_and_end(&thread, "r").await.run;
     let id = scene.run(&thread, run).await.id;
-    for epoch in [1, 2] {
-        let claim = scene.store.claim(&thread, run, Epoch(epoch), LATER, LATER).await;
+    for claim in [Claim::Renew(LATER), Claim::TakeOver(LATER)] {
+        let claim = scene.store.claim(&thread, run, Epoch(1), claim, LATER).await;
         assert_eq!(claim, Err(Error::RunEnded(id.clone())));
     }
     assert_eq!(scene.store.expired(LATER).await, Ok(Vec::new()));
@@ -83,7 +93,7 @@ pub async fn runs_whose_lease_is_over_are_found(mut scene: Scene) {
     }
     // Leases until 100, 200, 300 and 400; the second ends, the third is renewed until 500.
     scene.end(&threads[0], RunNo(1)).await;
-    let renewed = scene.store.claim(&threads[1], RunNo(0), Epoch(1), Timestamp(500), NOW).await;
+    let renewed = scene.store.claim(&threads[1], RunNo(0), Epoch(1), Claim::Renew(Timestamp(500)), NOW).await;
     renewed.expect("renewed");
     let [a0, b0, b1] = [(&threads[0], RunNo(0)), (&threads[1], RunNo(0)), (&threads[1], RunNo(1))]
         .map(|(t, r)| (t.clone(), r));

@@ -3,7 +3,7 @@ use crate::store::scene::{
 };
 use std::collections::BTreeMap;
 use threadline_log::run::RunStatus;
-use threadline_log::store::{Append, OpenRun};
+use threadline_log::store::{Append, Claim, OpenRun};
 use threadline_log::thread::{Metadata, MetadataChange, ThreadCursor, ThreadQuery};
 use threadline_log::{Epoch, Kind, NewRecord, RunNo, ThreadKey, Timestamp};
 
@@ -86,7 +86,7 @@ pub async fn only_what_is_appended_or_said_counts_as_an_update(mut scene: Scene)
     let run = scene.open(&thread, "r1").await.run;
     let at = |time| Timestamp(NOW.0 + time);
     let store = &scene.store;
-    store.claim(&thread, run, Epoch(1), LEASE, at(10)).await.expect("renewed");
+    store.claim(&thread, run, Epoch(1), Claim::Renew(LEASE), at(10)).await.expect("renewed");
     store.put_checkpoint(&thread, checkpoint(done, ""), at(20)).await.expect("kept");
     store.trim(&thread, 1, at(30)).await.expect("trimmed");
     store.compact_run(&thread, done, at(40)).await.expect("compacted");
