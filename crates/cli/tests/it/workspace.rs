@@ -10,6 +10,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("threadline-log", &["threadline-protocol"]),
     ("threadline-cli", &["threadline-protocol"]),
     ("threadline-testkit", &["threadline-log", "threadline-protocol"]),
+    ("threadline-store-disk", &["threadline-log", "threadline-protocol"]),
+    ("threadline-testkit", &[]),
     ("threadline-interop", &[]),
 ];
 
