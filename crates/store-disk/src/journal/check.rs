@@ -1,0 +1,112 @@
+//! A look at every byte of a journal, which changes nothing.
+
+use super::Position;
+use super::damage::{Cut, Damage};
+use super::entry::{EntryHead, Found};
+use super::error::OpenError;
+use super::scan::{Bound, Scanned};
+use super::sidecar::Sidecar;
+use super::survey::{SegmentFile, Survey};
+use crate::fs::Disk;
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// What was durable is no longer what it was.
+    Damage {
+        /// Where.
+        damage: Damage,
+        /// The entries that were there, if a sidecar still knows.
+        entries: Vec<(Position, EntryHead)>,
+    },
+    /// A torn tail, as a crash leaves it; it will be cut off when the journal is opened.
+    TornTail(Cut),
+    /// A segment that takes no more groups has no sidecar. It will be made.
+    SidecarMissing {
+        /// The segment.
+        segment: u64,
+    },
+    /// A sidecar is damaged or not of what is in the segment. It will be made anew.
+    SidecarWrong {
+        /// The segment.
+        segment: u64,
+    },
+    /// A file that a crash left unfinished. It will be removed.
+    Leftover {
+        /// The file.
+        file: String,
+    },
+}
+
+/// Reads and verifies all segments and sidecars.
+///
+/// # Errors
+/// If files cannot be read, or are not a journal of this version.
+pub fn check(disk: &dyn Disk) -> Result<Vec<Finding>, OpenError> {
+    let survey = Survey::of(disk)?;
+    let mut findings: Vec<Finding> =
+        survey.leftovers.iter().map(|file| Finding::Leftover { file: file.clone() }).collect();
+    let mut before = None;
+    let mut buffer = Vec::new();
+    for (place, file) in survey.segments.iter().enumerate() {
+        let Some(salt) = survey.salt.filter(|_| !file.is_gone) else {
+            before = None;
+            continue;
+        };
+        let bound = survey.bound(place);
+        let mut found = Vec::new();
+        let scan = file.load(salt, bound, before, &mut buffer)?;
+        let scanned = scan.run(&mut |entry| found.push(Known::of(&entry)));
+        before = scanned.next_group;
+        let bytes = file.load_sidecar(disk).unwrap_or_default();
+        let sidecar = Sidecar::verified(&bytes, salt);
+        let known: Option<Vec<Known>> =
+            sidecar.and_then(|sidecar| sidecar.entries()).map(|all| all.iter().map(Known::of).collect());
+        let agrees = known.as_ref() == Some(&found) && file.sidecar(&bytes, salt, bound).is_some();
+        report(file, &scanned, bound, agrees, &known.unwrap_or_default(), &mut findings);
+    }
+    Ok(findings)
+}
+
+/// What a sidecar must say of an entry.
+#[derive(Debug, PartialEq, Eq)]
+struct Known {
+    position: Position,
+    head: EntryHead,
+    body_bytes: u32,
+    fact: Option<Vec<u8>>,
+}
+
+impl Known {
+    fn of(found: &Found<'_>) -> Self {
+        let fact = found.body.filter(|_| found.head.is_fact()).map(<[u8]>::to_vec);
+        Self { position: found.position, head: found.head, body_bytes: found.body_bytes, fact }
+    }
+}
+
+fn report(
+    file: &SegmentFile,
+    scanned: &Scanned,
+    bound: Bound,
+    agrees: bool,
+    known: &[Known],
+    findings: &mut Vec<Finding>,
+) {
+    let damages: Vec<&Damage> = file.header_damages.iter().chain(&scanned.damages).collect();
+    if bound != Bound::Open && !file.has_sidecar {
+        findings.push(Finding::SidecarMissing { segment: file.number });
+    }
+    if file.has_sidecar && !agrees && damages.is_empty() {
+        findings.push(Finding::SidecarWrong { segment: file.number });
+    }
+    for damage in damages {
+        let touches = |known: &&Known| {
+            // A head is at least 14 bytes; where the body ends does not need to be known to the byte.
+            let end = known.position.byte + known.body_bytes + 14;
+            known.position.byte < damage.bytes.end && end > damage.bytes.start
+        };
+        let entries = known.iter().filter(touches).map(|known| (known.position, known.head)).collect();
+        findings.push(Finding::Damage { damage: damage.clone(), entries });
+    }
+    findings.extend(scanned.cut.clone().map(Finding::TornTail));
+}

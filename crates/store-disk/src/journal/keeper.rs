@@ -1,0 +1,227 @@
+//! Work that must not wait in the committer's way: the next segment's zeros, and sidecars.
+
+use super::format::{GROUPS_START, SPARE_NAME, segment_name, sidecar_name, sidecar_tmp_name};
+use super::header::Header;
+use super::scan::{Bound, Scan};
+use super::segments::{Segment, Shared};
+use super::sidecar::{Covers, SidecarBuilder};
+use crate::fs::{Disk, DiskFile};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Zeros are written in pieces of this size.
+const ZEROS_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Default)]
+enum Spare {
+    #[default]
+    None,
+    Wanted,
+    Preparing,
+    Ready(Arc<dyn DiskFile>),
+}
+
+#[derive(Debug, Default)]
+struct Chores {
+    spare: Spare,
+    sidecars: VecDeque<u64>,
+    is_stopped: bool,
+    /// A chore is being done.
+    is_busy: bool,
+    /// Why the last chore that failed did.
+    trouble: Option<String>,
+}
+
+/// The chores of a journal, and the thread that does them.
+#[derive(Debug, Default)]
+pub(super) struct Keeper {
+    chores: Mutex<Chores>,
+    changed: Condvar,
+}
+
+enum Chore {
+    Spare,
+    Sidecar(u64),
+}
+
+impl Keeper {
+    fn lock(&self) -> MutexGuard<'_, Chores> {
+        self.chores.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, chores: MutexGuard<'a, Chores>) -> MutexGuard<'a, Chores> {
+        self.changed.wait(chores).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn want_spare(&self) {
+        let mut chores = self.lock();
+        if matches!(chores.spare, Spare::None) {
+            chores.spare = Spare::Wanted;
+            self.changed.notify_all();
+        }
+    }
+
+    pub(super) fn want_sidecar(&self, segment: u64) {
+        self.lock().sidecars.push_back(segment);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn stop(&self) {
+        self.lock().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Why the last chore that failed did.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.lock().trouble.clone()
+    }
+
+    /// A zeroed file of the name [`SPARE_NAME`], made on the spot if there is none and none is being made.
+    pub(super) fn take_spare(&self, shared: &Shared) -> io::Result<Arc<dyn DiskFile>> {
+        let mut chores = self.lock();
+        while matches!(chores.spare, Spare::Preparing) {
+            chores = self.wait(chores);
+        }
+        if let Spare::Ready(file) = std::mem::take(&mut chores.spare) {
+            return Ok(file);
+        }
+        drop(chores);
+        zeroed_file(&*shared.disk, shared.segment_bytes)
+    }
+
+    /// Does chores until it is stopped. A spare goes first: the committer may wait for it.
+    pub(super) fn run(&self, shared: &Shared) {
+        while let Some(chore) = self.next() {
+            let done = match chore {
+                Chore::Spare => {
+                    let made = zeroed_file(&*shared.disk, shared.segment_bytes);
+                    let mut chores = self.lock();
+                    // If it failed, the committer tries for itself when it needs one, and the error is its.
+                    let (spare, done) = match made {
+                        Ok(file) => (Spare::Ready(file), Ok(())),
+                        Err(error) => (Spare::None, Err(error)),
+                    };
+                    chores.spare = spare;
+                    done
+                }
+                Chore::Sidecar(segment) => write_sidecar(shared, segment),
+            };
+            let mut chores = self.lock();
+            chores.is_busy = false;
+            if let Err(error) = done {
+                chores.trouble = Some(error.to_string());
+            }
+            drop(chores);
+            self.changed.notify_all();
+        }
+    }
+
+    fn next(&self) -> Option<Chore> {
+        let mut chores = self.lock();
+        loop {
+            if chores.is_stopped {
+                return None;
+            }
+            let chore = if matches!(chores.spare, Spare::Wanted) {
+                chores.spare = Spare::Preparing;
+                Some(Chore::Spare)
+            } else {
+                chores.sidecars.pop_front().map(Chore::Sidecar)
+            };
+            if chore.is_some() {
+                chores.is_busy = true;
+                return chore;
+            }
+            chores = self.wait(chores);
+        }
+    }
+
+    /// Waits until there is nothing to do.
+    #[cfg(test)]
+    pub(super) fn settle(&self) {
+        let mut chores = self.lock();
+        while chores.is_busy || !chores.sidecars.is_empty() || matches!(chores.spare, Spare::Wanted) {
+            chores = self.wait(chores);
+        }
+    }
+}
+
+fn zeroed_file(disk: &dyn Disk, bytes: u32) -> io::Result<Arc<dyn DiskFile>> {
+    // Whatever became of an earlier attempt, its file is not used again.
+    match disk.remove(SPARE_NAME) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = disk.create(SPARE_NAME)?;
+    let zeros = vec![0; ZEROS_BYTES.min(bytes as usize)];
+    let mut at = 0;
+    while at < bytes as usize {
+        let piece = zeros.len().min(bytes as usize - at);
+        file.write_all_at(&zeros[..piece], at as u64)?;
+        at += piece;
+    }
+    file.sync_data()?;
+    Ok(file)
+}
+
+/// Makes a segment of a zeroed file and puts it into service.
+pub(super) fn put_into_service(
+    disk: &dyn Disk,
+    file: Arc<dyn DiskFile>,
+    header: Header,
+) -> io::Result<Arc<Segment>> {
+    file.write_all_at(&header.encode(), 0)?;
+    file.sync_data()?;
+    disk.rename(SPARE_NAME, &segment_name(header.segment))?;
+    disk.sync_dir()?;
+    let end = AtomicU32::new(GROUPS_START);
+    Ok(Arc::new(Segment { number: header.segment, file, header: Some(header), end }))
+}
+
+/// Makes a new segment on the spot and puts it into service.
+pub(super) fn new_segment(disk: &dyn Disk, header: Header) -> io::Result<Arc<Segment>> {
+    let file = zeroed_file(disk, header.segment_bytes)?;
+    put_into_service(disk, file, header)
+}
+
+/// Reads a segment that takes no more groups and writes its sidecar, unless it is damaged or was released.
+fn write_sidecar(shared: &Shared, number: u64) -> io::Result<()> {
+    let (segment, next_group) = {
+        let segments = shared.segments();
+        let (Some(segment), Some(next_group)) = (segments.live.get(&number), segments.next_group(number))
+        else {
+            return Ok(());
+        };
+        (Arc::clone(segment), next_group)
+    };
+    let Some(header) = segment.header else { return Ok(()) };
+    let mut bytes = vec![0; segment.end.load(Ordering::Acquire) as usize];
+    segment.file.read_exact_at(&mut bytes, 0)?;
+    let mut sidecar = SidecarBuilder::new();
+    let scan = Scan {
+        segment: number,
+        bytes: &bytes,
+        salt: shared.salt,
+        first_group: Some(header.first_group),
+        segment_bytes: segment.end.load(Ordering::Acquire),
+        bound: Bound::Until(next_group),
+    };
+    let scanned = scan.run(&mut |found| sidecar.push(&found));
+    if let Some(damage) = scanned.damages.first() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, damage.to_string()));
+    }
+    let covers = Covers { segment: number, first_group: header.first_group, next_group, end: scanned.end };
+    let name = sidecar_tmp_name(number);
+    let file = shared.disk.create(&name)?;
+    file.write_all_at(&sidecar.finish(covers, shared.salt), 0)?;
+    file.sync_data()?;
+    // Released meanwhile: a sidecar without a segment would be removed when opening, but may hold erased facts until then.
+    let _naming = shared.naming();
+    if !shared.segments().live.contains_key(&number) {
+        return shared.disk.remove(&name);
+    }
+    shared.disk.rename(&name, &sidecar_name(number))?;
+    shared.disk.sync_dir()
+}

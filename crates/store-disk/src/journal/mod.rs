@@ -1,0 +1,37 @@
+//! The journal: an append log of opaque entries in segments, made durable in groups.
+//!
+//! Whoever appends encodes its entries into [`Frames`] and submits them; one committer takes whatever waits, writes it as
+//! one group, syncs once and completes all. [`mod@format`] says what is on the disk and what is assumed of it.
+
+mod check;
+mod checksum;
+mod committer;
+mod damage;
+mod entry;
+mod error;
+pub mod format;
+mod frames;
+mod group;
+mod handle;
+mod header;
+mod keeper;
+mod open;
+mod queue;
+mod salvage;
+mod scan;
+mod segments;
+mod sidecar;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod varint;
+
+pub use check::{Finding, check};
+pub use checksum::Salt;
+pub use damage::{Cut, Damage, DamageKind};
+pub use entry::{Entry, EntryHead, Found};
+pub use error::{CloseError, CommitError, Failure, OpenError, ReadError, ReleaseError, SubmitError};
+pub use format::Position;
+pub use frames::{Committed, Frames};
+pub use handle::{Health, Journal, Options, SegmentInfo};
+pub use open::Recovery;

@@ -1,0 +1,129 @@
+//! What waits to be written.
+
+use super::error::{CommitError, Failure, SubmitError};
+use super::frames::{Committed, Frames};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+pub(super) type Completion = Box<dyn FnOnce(Result<Committed, CommitError>) + Send>;
+pub(super) type RotateCompletion = Box<dyn FnOnce(Result<u64, CommitError>) + Send>;
+
+/// Something for the committer to do.
+pub(super) enum Item {
+    Commit { frames: Frames, completion: Completion },
+    Rotate(RotateCompletion),
+}
+
+impl Item {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Commit { frames, .. } => frames.bytes(),
+            Self::Rotate(_) => 0,
+        }
+    }
+
+    /// Says that nothing was or will be written.
+    pub(super) fn refuse(self, failure: &Arc<Failure>) {
+        let error = CommitError::Unavailable(Arc::clone(failure));
+        match self {
+            Self::Commit { completion, .. } => completion(Err(error)),
+            Self::Rotate(completion) => completion(Err(error)),
+        }
+    }
+}
+
+/// How the journal ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// With an empty group, so that the watermark covers everything.
+    Orderly,
+    /// As in a crash, but with what was submitted.
+    Abrupt,
+}
+
+#[derive(Default)]
+struct Waiting {
+    items: VecDeque<Item>,
+    bytes: usize,
+    end: Option<End>,
+    failure: Option<Arc<Failure>>,
+    /// The committer sleeps and must be woken.
+    is_idle: bool,
+}
+
+/// Submissions in the order in which they came. Bounded by bytes.
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+    bytes_max: usize,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Queue").field("bytes_max", &self.bytes_max).finish_non_exhaustive()
+    }
+}
+
+impl Queue {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { waiting: Mutex::default(), wake: Condvar::new(), bytes_max }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn push(&self, item: Item) -> Result<(), SubmitError> {
+        let mut waiting = self.lock();
+        if let Some(failure) = &waiting.failure {
+            return Err(SubmitError::Unavailable(Arc::clone(failure)));
+        }
+        if waiting.end.is_some() {
+            return Err(SubmitError::Closed);
+        }
+        // What finds nothing waiting is taken at any size.
+        if waiting.bytes > 0 && waiting.bytes + item.bytes() > self.bytes_max {
+            return Err(SubmitError::Full { bytes: waiting.bytes });
+        }
+        waiting.bytes += item.bytes();
+        waiting.items.push_back(item);
+        let must_wake = std::mem::take(&mut waiting.is_idle);
+        drop(waiting);
+        if must_wake {
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Moves all that waits behind what was taken before; waits if there is neither. Tells the end once all is taken.
+    pub(super) fn take(&self, taken: &mut VecDeque<Item>) -> Option<End> {
+        let mut waiting = self.lock();
+        while taken.is_empty() && waiting.items.is_empty() {
+            if waiting.end.is_some() {
+                return waiting.end;
+            }
+            waiting.is_idle = true;
+            waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        taken.append(&mut waiting.items);
+        waiting.bytes = 0;
+        None
+    }
+
+    /// Takes nothing more. The first call decides how.
+    pub(super) fn end(&self, how: End) {
+        let mut waiting = self.lock();
+        waiting.end.get_or_insert(how);
+        waiting.is_idle = false;
+        self.wake.notify_one();
+    }
+
+    /// Takes nothing more, and gives back what waits.
+    pub(super) fn fail(&self, failure: &Arc<Failure>) -> VecDeque<Item> {
+        let mut waiting = self.lock();
+        waiting.failure.get_or_insert_with(|| Arc::clone(failure));
+        waiting.bytes = 0;
+        std::mem::take(&mut waiting.items)
+    }
+}

@@ -1,0 +1,211 @@
+//! Following the groups of a segment, past damage, to its end.
+
+use super::damage::{Cut, Damage, DamageKind};
+use super::entry::{Found, Layout};
+use super::format::{GROUP_HEADER_BYTES, GROUP_MAGIC, GROUPS_START};
+use super::group::Group;
+use super::salvage::salvage;
+use super::{Position, Salt};
+use std::ops::Range;
+
+/// How many zeros are looked at, behind the last byte of a damaged end that is none, for the end of an entry.
+const ZEROS_MAX: u32 = 4096;
+
+/// What is known of a segment's end before it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// It is the last one: a group may be torn.
+    Open,
+    /// The next segment begins with that group: everything was durable.
+    Until(u64),
+    /// There is a next segment, whose header cannot be read: everything was durable.
+    Durable,
+}
+
+/// A segment that is to be scanned.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scan<'a> {
+    pub(super) segment: u64,
+    /// The whole file.
+    pub(super) bytes: &'a [u8],
+    pub(super) salt: Salt,
+    /// The number of its first group, if that is known.
+    pub(super) first_group: Option<u64>,
+    /// How long the file should be.
+    pub(super) segment_bytes: u32,
+    pub(super) bound: Bound,
+}
+
+/// What a scan found, besides the entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Scanned {
+    /// The number of the group that comes next, unless there is no group and the first is not known.
+    pub(super) next_group: Option<u64>,
+    /// The byte behind the last group.
+    pub(super) end: u32,
+    /// Where the last group is, and how many entries it has.
+    pub(super) last: Option<(Range<u32>, u32)>,
+    pub(super) damages: Vec<Damage>,
+    pub(super) cut: Option<Cut>,
+}
+
+impl Scan<'_> {
+    /// Calls `sink` with every entry in order.
+    pub(super) fn run(&self, sink: &mut dyn FnMut(Found<'_>)) -> Scanned {
+        let mut scanned = Scanned {
+            next_group: self.first_group,
+            end: GROUPS_START,
+            last: None,
+            damages: Vec::new(),
+            cut: None,
+        };
+        while let Some((at, group)) = self.next_group(&scanned) {
+            if at != scanned.end {
+                self.damaged(&mut scanned, at, group.number, sink);
+            } else if let Some(expected) = scanned.next_group.filter(|expected| *expected < group.number) {
+                scanned.damages.push(self.damage(DamageKind::Missing, at..at, expected..group.number));
+            }
+            self.entries(at, &group, &mut scanned, sink);
+            scanned.end = at + group.bytes;
+            scanned.next_group = Some(group.number + 1);
+            scanned.last = Some((at..scanned.end, group.entries));
+        }
+        self.finish(&mut scanned, sink);
+        scanned
+    }
+
+    /// The group at the end of what was scanned, or a later one that says that what lies between was durable.
+    fn next_group(&self, scanned: &Scanned) -> Option<(u32, Group)> {
+        let end = self.at(scanned.end);
+        let expected = scanned.next_group.unwrap_or(0);
+        if let Some(group) =
+            Group::verified(self.bytes, end, self.salt).filter(|group| group.number >= expected)
+        {
+            return Some((end.byte, group));
+        }
+        let from = scanned.end as usize + 1;
+        let rest = self.bytes.get(from..)?;
+        memchr::memmem::find_iter(rest, &GROUP_MAGIC).find_map(|found| {
+            let at = self.at(u32::try_from(from + found).ok()?);
+            let group = Group::read(self.bytes, at)?;
+            let plausible = group.number >= expected && group.watermark > end && group.watermark <= at;
+            (plausible && group.is_valid(self.bytes, at, self.salt)).then_some((at.byte, group))
+        })
+    }
+
+    fn at(&self, byte: u32) -> Position {
+        Position { segment: self.segment, byte }
+    }
+
+    fn damage(&self, kind: DamageKind, bytes: Range<u32>, groups: Range<u64>) -> Damage {
+        Damage { kind, segment: self.segment, bytes, groups }
+    }
+
+    fn found<'a>(&'a self, start: usize, layout: &Layout) -> Found<'a> {
+        Found {
+            position: self.at(u32::try_from(start).expect("segments are shorter than 4 GiB")),
+            head: layout.head,
+            body_bytes: layout.body_bytes(),
+            body: Some(&self.bytes[start + layout.body_start..start + layout.end]),
+        }
+    }
+
+    /// The entries of a group whose checksum holds.
+    fn entries(&self, at: u32, group: &Group, scanned: &mut Scanned, sink: &mut dyn FnMut(Found<'_>)) {
+        let end = (at + group.bytes) as usize;
+        let mut start = at as usize + GROUP_HEADER_BYTES;
+        for _ in 0..group.entries {
+            let Some(layout) =
+                Layout::read(&self.bytes[start..end]).filter(|layout| start + layout.end <= end)
+            else {
+                let bytes = u32::try_from(start).expect("segments are shorter than 4 GiB")..at + group.bytes;
+                scanned.damages.push(self.damage(DamageKind::Group, bytes, group.number..group.number + 1));
+                return;
+            };
+            sink(self.found(start, &layout));
+            start += layout.end;
+        }
+    }
+
+    /// What was durable, from the end of what was scanned up to `to`, where the group `next` begins.
+    fn damaged(&self, scanned: &mut Scanned, to: u32, next: u64, sink: &mut dyn FnMut(Found<'_>)) {
+        let start = scanned.end;
+        let range = start as usize..to as usize;
+        let lost = salvage(self.bytes, range, self.salt.seed(), &mut |start, layout| {
+            sink(self.found(start, layout))
+        });
+        let mut lost: Vec<Range<u32>> = lost.into_iter().map(u32_range).collect();
+        let first = scanned.next_group.unwrap_or(next);
+        // If something else explains that the checksum of the group does not hold, its header is taken for good.
+        let header_end = start + u32::try_from(GROUP_HEADER_BYTES).expect("it is short");
+        let is_header_alone = matches!(&lost[..], [only] if only.end <= header_end);
+        let header = Group::read(self.bytes, self.at(start));
+        if header.is_some_and(|group| group.number == first && start + group.bytes == to) && !is_header_alone
+        {
+            lost.iter_mut().for_each(|bytes| bytes.start = bytes.start.max(header_end));
+            lost.retain(|bytes| !bytes.is_empty());
+        }
+        let damage = |bytes| self.damage(DamageKind::Group, bytes, first..next);
+        scanned.damages.extend(lost.into_iter().map(damage));
+    }
+
+    /// What is behind the last group.
+    fn finish(&self, scanned: &mut Scanned, sink: &mut dyn FnMut(Found<'_>)) {
+        let size = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
+        let rest = self.bytes.get(scanned.end as usize..).unwrap_or_default();
+        let used = rest.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let used = scanned.end..scanned.end + u32::try_from(used).expect("segments are shorter than 4 GiB");
+        let is_cut = size < self.segment_bytes;
+        let next = scanned.next_group.unwrap_or(0);
+        let missing = match self.bound {
+            Bound::Until(until) => next..until.max(next),
+            Bound::Durable if !used.is_empty() => next..next + 1,
+            Bound::Durable | Bound::Open => next..next,
+        };
+        // Groups begin with something else than a zero: one that is there shows that none was cut off.
+        let nothing_was_cut_off = rest.first() == Some(&0);
+        if !missing.is_empty() {
+            if used.is_empty() {
+                let kind = if is_cut { DamageKind::Truncated } else { DamageKind::Missing };
+                scanned.damages.push(self.damage(
+                    kind,
+                    scanned.end..self.segment_bytes.max(scanned.end),
+                    missing,
+                ));
+            } else {
+                // The last entry may end with zeros.
+                let to = used.end.saturating_add(ZEROS_MAX).min(size);
+                self.damaged(scanned, to, missing.end, sink);
+                scanned.damages.retain_mut(|damage| {
+                    damage.bytes.end = damage.bytes.end.min(used.end);
+                    !damage.bytes.is_empty() || damage.kind != DamageKind::Group
+                });
+                scanned.end = used.end;
+            }
+            scanned.next_group = Some(missing_end(self.bound, next));
+        } else if is_cut && !nothing_was_cut_off {
+            let bytes = scanned.end..self.segment_bytes.max(scanned.end);
+            scanned.damages.push(self.damage(DamageKind::Truncated, bytes, missing));
+        } else if self.bound != Bound::Open && !used.is_empty() {
+            scanned.damages.push(self.damage(DamageKind::Slack, used, missing));
+        } else if is_cut {
+            scanned.damages.push(self.damage(DamageKind::Slack, size..self.segment_bytes, missing));
+        } else if !used.is_empty() {
+            scanned.cut = Some(Cut { segment: self.segment, bytes: used });
+        }
+    }
+}
+
+/// The number behind the groups that are known to have been there.
+fn missing_end(bound: Bound, next: u64) -> u64 {
+    match bound {
+        Bound::Until(until) => until,
+        Bound::Durable => next + 1,
+        Bound::Open => next,
+    }
+}
+
+fn u32_range(range: Range<usize>) -> Range<u32> {
+    let bound = |at| u32::try_from(at).expect("segments are shorter than 4 GiB");
+    bound(range.start)..bound(range.end)
+}

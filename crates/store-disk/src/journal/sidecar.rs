@@ -1,0 +1,102 @@
+//! Sidecars: what must be known of a segment that takes no more groups, without reading it.
+
+use super::checksum::checksum;
+use super::entry::{EntryHead, Found};
+use super::format::{FEATURES_KNOWN, GROUPS_START, SIDECAR_MAGIC, VERSION};
+use super::{Position, Salt, varint};
+
+const FIXED_BYTES: usize = 48;
+
+/// A sidecar that is being made.
+#[derive(Debug)]
+pub(super) struct SidecarBuilder {
+    bytes: Vec<u8>,
+    entries: u32,
+    last: u32,
+}
+
+/// Which groups a sidecar is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Covers {
+    pub(super) segment: u64,
+    pub(super) first_group: u64,
+    pub(super) next_group: u64,
+    /// The byte behind the last group.
+    pub(super) end: u32,
+}
+
+impl SidecarBuilder {
+    pub(super) fn new() -> Self {
+        Self { bytes: vec![0; FIXED_BYTES], entries: 0, last: GROUPS_START }
+    }
+
+    pub(super) fn push(&mut self, found: &Found<'_>) {
+        varint::put(&mut self.bytes, u64::from(found.position.byte - self.last));
+        self.last = found.position.byte;
+        found.head.put(found.body_bytes as usize, &mut self.bytes);
+        if found.head.is_fact() {
+            self.bytes.extend_from_slice(found.body.expect("segments are scanned with bodies"));
+        }
+        self.entries += 1;
+    }
+
+    /// The bytes of the file.
+    pub(super) fn finish(mut self, covers: Covers, salt: Salt) -> Vec<u8> {
+        let fixed = &mut self.bytes[..FIXED_BYTES];
+        fixed[0..8].copy_from_slice(&SIDECAR_MAGIC);
+        fixed[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        fixed[16..24].copy_from_slice(&covers.segment.to_le_bytes());
+        fixed[24..32].copy_from_slice(&covers.first_group.to_le_bytes());
+        fixed[32..40].copy_from_slice(&covers.next_group.to_le_bytes());
+        fixed[40..44].copy_from_slice(&covers.end.to_le_bytes());
+        fixed[44..48].copy_from_slice(&self.entries.to_le_bytes());
+        let sum = checksum(salt.seed(), &self.bytes);
+        self.bytes.extend(sum.to_le_bytes());
+        self.bytes
+    }
+}
+
+/// A sidecar whose checksum holds.
+#[derive(Debug)]
+pub(super) struct Sidecar<'a> {
+    pub(super) covers: Covers,
+    entries: u32,
+    rest: &'a [u8],
+}
+
+impl<'a> Sidecar<'a> {
+    /// None if it is damaged, of another store or of a later version: it will be made anew.
+    pub(super) fn verified(bytes: &'a [u8], salt: Salt) -> Option<Self> {
+        let (bytes, stored) = bytes.split_last_chunk()?;
+        let (fixed, rest) = bytes.split_first_chunk::<FIXED_BYTES>()?;
+        let u64_at = |at: usize| u64::from_le_bytes(*fixed[at..].first_chunk().expect("fields are fixed"));
+        let u32_at = |at: usize| u32::from_le_bytes(*fixed[at..].first_chunk().expect("fields are fixed"));
+        let known = fixed[0..8] == SIDECAR_MAGIC
+            && u16::from_le_bytes([fixed[8], fixed[9]]) == VERSION
+            && u32_at(12) & !FEATURES_KNOWN == 0
+            && checksum(salt.seed(), bytes) == u32::from_le_bytes(*stored);
+        let covers =
+            Covers { segment: u64_at(16), first_group: u64_at(24), next_group: u64_at(32), end: u32_at(40) };
+        known.then_some(Self { covers, entries: u32_at(44), rest })
+    }
+
+    /// All entries in order; none if they are not what a sidecar has.
+    pub(super) fn entries(&self) -> Option<Vec<Found<'a>>> {
+        let mut rest = self.rest;
+        let mut byte = GROUPS_START;
+        // Every entry takes some bytes, so that a wrong count cannot ask for much.
+        let mut found = Vec::with_capacity((self.entries as usize).min(rest.len()));
+        for _ in 0..self.entries {
+            byte = byte.checked_add(u32::try_from(varint::take(&mut rest)?).ok()?)?;
+            let (head, body_bytes) = EntryHead::take(&mut rest)?;
+            let mut body = None;
+            if head.is_fact() {
+                let (bytes, behind) = rest.split_at_checked(body_bytes as usize)?;
+                (body, rest) = (Some(bytes), behind);
+            }
+            let position = Position { segment: self.covers.segment, byte };
+            found.push(Found { position, head, body_bytes, body });
+        }
+        rest.is_empty().then_some(found)
+    }
+}

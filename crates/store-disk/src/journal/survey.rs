@@ -1,0 +1,170 @@
+//! What files there are, and what their headers say.
+
+use super::Salt;
+use super::damage::{Damage, DamageKind};
+use super::error::OpenError;
+use super::format::{
+    FileKind, GROUPS_START, HEADER_BYTES, gone_name, is_unfinished, segment_name, sidecar_name,
+};
+use super::header::{Header, HeaderCopy};
+use super::scan::{Bound, Scan};
+use super::sidecar::{Covers, Sidecar};
+use crate::fs::{Disk, DiskFile};
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+
+/// A segment as it is found on the disk.
+#[derive(Debug)]
+pub(super) struct SegmentFile {
+    pub(super) number: u64,
+    pub(super) file: Arc<dyn DiskFile>,
+    pub(super) size: u32,
+    /// None if neither copy can be read.
+    pub(super) header: Option<Header>,
+    pub(super) header_damages: Vec<Damage>,
+    /// It was released, and only its header is left.
+    pub(super) is_gone: bool,
+    pub(super) has_sidecar: bool,
+}
+
+/// All files of a journal.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// In order.
+    pub(super) segments: Vec<SegmentFile>,
+    /// None if there are no segments.
+    pub(super) salt: Option<Salt>,
+    /// What a crash left unfinished, and sidecars without a segment.
+    pub(super) leftovers: Vec<String>,
+}
+
+impl Survey {
+    pub(super) fn of(disk: &dyn Disk) -> Result<Self, OpenError> {
+        let mut leftovers = Vec::new();
+        let mut sidecars = BTreeSet::new();
+        let mut found = Vec::new();
+        for name in disk.list().map_err(OpenError::io("the directory"))? {
+            match FileKind::of(&name) {
+                Some(FileKind::Segment(number)) => found.push((number, false)),
+                Some(FileKind::Gone(number)) => found.push((number, true)),
+                Some(FileKind::Sidecar(number)) => _ = sidecars.insert(number),
+                None if is_unfinished(&name) => leftovers.push(name),
+                None => {}
+            }
+        }
+        found.sort_unstable();
+        let mut segments = Vec::new();
+        for (number, is_gone) in found {
+            let has_sidecar = !is_gone && sidecars.remove(&number);
+            segments.push(SegmentFile::read(disk, number, is_gone, has_sidecar)?);
+        }
+        leftovers.extend(sidecars.into_iter().map(sidecar_name));
+        let salt = common_salt(&segments)?;
+        Ok(Self { segments, salt, leftovers })
+    }
+
+    /// What is known of the end of the segment at that place.
+    pub(super) fn bound(&self, place: usize) -> Bound {
+        match self.segments.get(place + 1) {
+            None => Bound::Open,
+            Some(SegmentFile { header: Some(header), .. }) => Bound::Until(header.first_group),
+            Some(SegmentFile { header: None, .. }) => Bound::Durable,
+        }
+    }
+}
+
+fn common_salt(segments: &[SegmentFile]) -> Result<Option<Salt>, OpenError> {
+    let mut salt = None;
+    for segment in segments {
+        if let Some(header) = segment.header
+            && (*salt.get_or_insert(header.salt) != header.salt || header.segment != segment.number)
+        {
+            return Err(OpenError::Foreign { file: segment.name() });
+        }
+    }
+    match (salt, segments.first()) {
+        (None, Some(first)) => Err(OpenError::NoHeader { file: first.name() }),
+        _ => Ok(salt),
+    }
+}
+
+impl SegmentFile {
+    fn read(disk: &dyn Disk, number: u64, is_gone: bool, has_sidecar: bool) -> Result<Self, OpenError> {
+        let name = if is_gone { gone_name(number) } else { segment_name(number) };
+        let file = disk.open(&name).map_err(OpenError::io(&name))?;
+        let size = file.size().map_err(OpenError::io(&name))?;
+        let size = u32::try_from(size).map_err(io::Error::other).map_err(OpenError::io(&name))?;
+        let mut bytes = vec![0; (GROUPS_START.min(size)) as usize];
+        file.read_exact_at(&mut bytes, 0).map_err(OpenError::io(&name))?;
+        let (mut header, mut header_damages) = (None, Vec::new());
+        for (start, byte) in [(0, 0), (HEADER_BYTES, 512)] {
+            match Header::decode(bytes.get(start..).unwrap_or_default()) {
+                HeaderCopy::Valid(copy) => _ = header.get_or_insert(copy),
+                HeaderCopy::Unsupported { version, features } => {
+                    return Err(OpenError::Unsupported { file: name, version, features });
+                }
+                HeaderCopy::Damaged => {
+                    let bytes = byte..byte + 512;
+                    header_damages.push(Damage {
+                        kind: DamageKind::Header,
+                        segment: number,
+                        bytes,
+                        groups: 0..0,
+                    });
+                }
+            }
+        }
+        Ok(Self { number, file, size, header, header_damages, is_gone, has_sidecar })
+    }
+
+    pub(super) fn name(&self) -> String {
+        if self.is_gone { gone_name(self.number) } else { segment_name(self.number) }
+    }
+
+    /// How long the file should be.
+    pub(super) fn segment_bytes(&self) -> u32 {
+        self.header.map_or(self.size, |header| header.segment_bytes)
+    }
+
+    /// Reads the whole file into `buffer` and says how it is to be scanned.
+    pub(super) fn load<'a>(
+        &self,
+        salt: Salt,
+        bound: Bound,
+        before: Option<u64>,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Scan<'a>, OpenError> {
+        buffer.clear();
+        buffer.resize(self.size as usize, 0);
+        self.file.read_exact_at(buffer, 0).map_err(OpenError::io(self.name()))?;
+        Ok(Scan {
+            segment: self.number,
+            bytes: buffer,
+            salt,
+            first_group: self.header.map(|header| header.first_group).or(before),
+            segment_bytes: self.segment_bytes(),
+            bound,
+        })
+    }
+
+    /// The bytes of its sidecar, if it has one that can be read.
+    pub(super) fn load_sidecar(&self, disk: &dyn Disk) -> Option<Vec<u8>> {
+        let file = disk.open(&sidecar_name(self.number)).ok().filter(|_| self.has_sidecar)?;
+        let mut bytes = vec![0; usize::try_from(file.size().ok()?).ok()?];
+        file.read_exact_at(&mut bytes, 0).ok()?;
+        Some(bytes)
+    }
+
+    /// The sidecar in `bytes`, if it is of this segment as the headers say it is.
+    pub(super) fn sidecar<'a>(&self, bytes: &'a [u8], salt: Salt, bound: Bound) -> Option<Sidecar<'a>> {
+        let header = self.header.filter(|header| header.segment_bytes == self.size)?;
+        let sidecar = Sidecar::verified(bytes, salt)?;
+        let Covers { segment, first_group, next_group, end } = sidecar.covers;
+        let fits = segment == self.number
+            && first_group == header.first_group
+            && bound == Bound::Until(next_group)
+            && end <= self.size;
+        fits.then_some(sidecar)
+    }
+}

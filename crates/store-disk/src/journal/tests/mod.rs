@@ -1,0 +1,9 @@
+//! The promises of the journal, on a disk that breaks.
+
+mod commit;
+mod crash;
+mod damage;
+mod faults;
+mod history;
+mod release;
+mod sidecars;
