@@ -1,7 +1,30 @@
 //! The embedded store.
 //!
 //! [`journal`] is the append log that makes things durable; [`fs`] is the only way to files, so that a test can fail,
-//! tear or forget any write.
+//! tear or forget any write. [`DiskStore`] is made of them: what is settled moves from the journal to history files, and a
+//! catalogue in SQLite keeps what would otherwise have to be read again. The log and the history are the truth; the catalogue can be
+//! lost.
 
+mod catalogue;
+mod dirs;
+mod engine;
+mod entry;
+mod erase;
 pub mod fs;
+mod history;
+mod identity;
 pub mod journal;
+mod kept;
+mod open;
+mod overlay;
+mod read;
+mod rebuild;
+mod seal;
+mod store;
+mod unsealed;
+mod write;
+
+pub use dirs::Directories;
+pub use identity::{FORMAT, IdentityError};
+pub use open::{DiskOptions, OpenError, OpenReport};
+pub use store::DiskStore;

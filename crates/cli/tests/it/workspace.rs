@@ -11,7 +11,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("threadline-cli", &["threadline-protocol"]),
     ("threadline-testkit", &["threadline-log", "threadline-protocol"]),
     ("threadline-store-disk", &["threadline-log", "threadline-protocol"]),
-    ("threadline-testkit", &[]),
     ("threadline-interop", &[]),
 ];
 

@@ -1,0 +1,136 @@
+//! What the catalogue is told.
+
+use super::rows::{self, RunRow, ThreadRow};
+use super::{Catalogue, CatalogueError};
+use crate::history::Mark;
+use rusqlite::{Transaction, params};
+use std::collections::BTreeSet;
+use threadline_log::run::RunInfo;
+use threadline_log::store::Ack;
+use threadline_log::thread::ThreadInfo;
+use threadline_log::{AppendKey, RunNo};
+
+/// Everything that became durable since the last time.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) threads: Vec<ThreadChange>,
+    /// Up to where the journal is contained in them.
+    pub(crate) watermark: Mark,
+    pub(crate) threads_end: u64,
+}
+
+/// What has changed about a thread.
+#[derive(Debug)]
+pub(crate) struct ThreadChange {
+    pub(crate) no: u64,
+    /// None if it was deleted.
+    pub(crate) info: Option<ThreadInfo>,
+    /// Runs, and the tail when each was compacted.
+    pub(crate) runs: Vec<(RunInfo, Option<u64>)>,
+    pub(crate) keys: Vec<(RunNo, AppendKey, Ack)>,
+    /// The words of its name, or of a run.
+    pub(crate) words: Vec<(Option<RunNo>, BTreeSet<String>)>,
+}
+
+/// Stands for the name where words have a run.
+const NAME: i64 = -1;
+
+impl Catalogue {
+    /// Takes in changes and their watermark, all or nothing.
+    pub(crate) fn apply(&self, changes: &Changes) -> Result<(), CatalogueError> {
+        let mut writer = self.writer();
+        let transaction = writer.transaction()?;
+        // Names that become free may be taken in the same step.
+        let (gone, there): (Vec<_>, Vec<_>) =
+            changes.threads.iter().partition(|change| change.info.is_none());
+        for change in gone {
+            forget(&transaction, change.no)?;
+        }
+        for change in there {
+            put(&transaction, change)?;
+        }
+        let Mark { segment, byte } = changes.watermark;
+        transaction.execute(
+            "insert or replace into meta (one, segment, byte, threads_end) values (1, ?1, ?2, ?3)",
+            params![segment, byte, changes.threads_end],
+        )?;
+        Ok(transaction.commit()?)
+    }
+}
+
+/// Its blocks stay listed until the files that hold them are rewritten.
+fn forget(transaction: &Transaction<'_>, no: u64) -> Result<(), CatalogueError> {
+    for statement in [
+        "delete from words where rowid in (select id from said where thread = ?1)",
+        "delete from said where thread = ?1",
+        "delete from keys where thread = ?1",
+        "delete from runs where thread = ?1",
+        "delete from threads where no = ?1",
+    ] {
+        transaction.prepare_cached(statement)?.execute([no])?;
+    }
+    Ok(())
+}
+
+fn put(transaction: &Transaction<'_>, change: &ThreadChange) -> Result<(), CatalogueError> {
+    let Some(info) = &change.info else { return Ok(()) };
+    let (body, crc) = rows::encode(&ThreadRow::of(info));
+    let scope = &info.key.scope;
+    transaction
+        .prepare_cached(
+            "insert into threads (no, app, user, thread, updated, trimmed, body, crc)
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict (no) do update
+             set updated = excluded.updated, trimmed = excluded.trimmed, body = excluded.body, crc = excluded.crc",
+        )?
+        .execute(params![
+            change.no,
+            scope.app.as_str(),
+            scope.user.as_str(),
+            info.key.thread.as_str(),
+            info.updated.0,
+            info.offsets.start,
+            body,
+            crc
+        ])?;
+    for (run, compacted) in &change.runs {
+        let (body, crc) = rows::encode(&RunRow::of(run));
+        transaction
+            .prepare_cached(
+                "insert or replace into runs (thread, no, running, compacted, body, crc) values (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![change.no, run.no.0, run.is_running(), compacted, body, crc])?;
+    }
+    for (run, key, ack) in &change.keys {
+        transaction
+            .prepare_cached(
+                "insert or replace into keys (thread, run, key, first, count, time) values (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![change.no, run.0, key.as_str(), ack.first, ack.count, ack.time.0])?;
+    }
+    for (run, words) in &change.words {
+        put_words(transaction, change.no, *run, words)?;
+    }
+    Ok(())
+}
+
+fn put_words(
+    transaction: &Transaction<'_>,
+    thread: u64,
+    run: Option<RunNo>,
+    words: &BTreeSet<String>,
+) -> Result<(), CatalogueError> {
+    let run = run.map_or(NAME, |run| i64::from(run.0));
+    let id: i64 = transaction
+        .prepare_cached(
+            "insert into said (thread, run) values (?1, ?2) on conflict (thread, run) do update set run = run returning id",
+        )?
+        .query_row(params![thread, run], |row| row.get(0))?;
+    transaction.prepare_cached("delete from words where rowid = ?1")?.execute([id])?;
+    if !words.is_empty() {
+        let text = words.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+        transaction
+            .prepare_cached("insert into words (rowid, text) values (?1, ?2)")?
+            .execute(params![id, text])?;
+    }
+    Ok(())
+}

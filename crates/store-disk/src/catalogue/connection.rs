@@ -1,0 +1,160 @@
+//! The SQLite database and its schema.
+
+use crate::history::Mark;
+use rusqlite::{Connection, OptionalExtension};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Of another version it is made anew, whether older or newer.
+const SCHEMA_VERSION: i64 = 1;
+
+const SCHEMA: &str = "
+create table meta (one integer primary key check (one = 1), segment integer not null, byte integer not null,
+    threads_end integer not null);
+create table threads (no integer primary key, app text not null, user text not null, thread text not null,
+    updated integer not null, trimmed integer not null, body blob not null, crc integer not null);
+create unique index threads_by_name on threads (app, user, thread);
+create index threads_by_update on threads (updated desc, app, user, thread);
+create index threads_by_owner on threads (app, user, updated desc, thread);
+create table runs (thread integer not null, no integer not null, running integer not null, compacted integer,
+    body blob not null, crc integer not null, primary key (thread, no)) without rowid;
+create index runs_running on runs (thread) where running = 1;
+create table keys (thread integer not null, run integer not null, key text not null, first integer not null,
+    count integer not null, time integer not null, primary key (thread, run, key)) without rowid;
+create table files (number integer primary key, place integer not null, sources text not null, replaces text not null);
+create table blocks (thread integer not null, kind integer not null, first integer not null, file integer not null,
+    at integer not null, bytes integer not null, last integer not null, tombstone integer not null,
+    runs text not null, primary key (thread, kind, first, file, at)) without rowid;
+create index blocks_by_file on blocks (file);
+create table block_runs (file integer not null, thread integer not null, run integer not null, at integer not null,
+    first integer not null, primary key (file, thread, run, at)) without rowid;
+create table places (thread integer not null, kind integer not null, run integer not null, file integer not null,
+    at integer not null, item integer not null, primary key (thread, kind, run, file, at, item)) without rowid;
+create index places_by_file on places (file);
+create table said (id integer primary key, thread integer not null, run integer not null);
+create unique index said_by_run on said (thread, run);
+create virtual table words using fts5 (text, content = '', contentless_delete = 1, tokenize = 'ascii', detail = none);
+";
+
+/// What can go wrong with it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CatalogueError {
+    #[error("the catalogue cannot be used: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("a row of the catalogue is damaged. table={0}")]
+    Row(&'static str),
+    #[error("the catalogue cannot be removed: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// The catalogue.
+#[derive(Debug)]
+pub(crate) struct Catalogue {
+    path: Option<PathBuf>,
+    writer: Mutex<Connection>,
+    /// None in memory, where there is one connection for all.
+    reader: Option<Mutex<Connection>>,
+}
+
+impl Catalogue {
+    /// An empty one in memory.
+    pub(crate) fn in_memory() -> Result<Self, CatalogueError> {
+        let writer = Connection::open_in_memory()?;
+        writer.execute_batch(SCHEMA)?;
+        Ok(Self { path: None, writer: Mutex::new(writer), reader: None })
+    }
+
+    /// The one in a file, if it is there, of this version, and whole as far as a glance shows.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, CatalogueError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let writer = connect(path)?;
+        let version: i64 = writer.query_row("pragma user_version", [], |row| row.get(0))?;
+        let marked = writer.query_row("select one from meta", [], |row| row.get::<_, i64>(0)).optional();
+        if version != SCHEMA_VERSION || !matches!(marked, Ok(Some(_))) {
+            return Ok(None);
+        }
+        let reader = Some(Mutex::new(connect(path)?));
+        Ok(Some(Self { path: Some(path.to_owned()), writer: Mutex::new(writer), reader }))
+    }
+
+    /// A new one in a file, in place of what is there.
+    pub(crate) fn create(path: &Path) -> Result<Self, CatalogueError> {
+        remove(path)?;
+        let writer = connect(path)?;
+        writer.execute_batch(SCHEMA)?;
+        writer.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        let reader = Some(Mutex::new(connect(path)?));
+        Ok(Self { path: Some(path.to_owned()), writer: Mutex::new(writer), reader })
+    }
+
+    /// Puts an empty one in place of this one.
+    pub(crate) fn clear(&mut self) -> Result<(), CatalogueError> {
+        let Some(path) = self.path.clone() else {
+            *self = Self::in_memory()?;
+            return Ok(());
+        };
+        // The files are removed while nothing has them open.
+        *self = Self::in_memory()?;
+        *self = Self::create(&path)?;
+        Ok(())
+    }
+
+    pub(super) fn writer(&self) -> MutexGuard<'_, Connection> {
+        // A transaction that a panic interrupts is rolled back.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn reader(&self) -> MutexGuard<'_, Connection> {
+        self.reader
+            .as_ref()
+            .map_or_else(|| self.writer(), |one| one.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Up to where the journal has been taken in, and the end of the threads' numbers. None of a new one.
+    pub(crate) fn watermark(&self) -> Result<Option<(Mark, u64)>, CatalogueError> {
+        let found = self.reader().query_row("select segment, byte, threads_end from meta", [], |row| {
+            Ok((Mark { segment: row.get(0)?, byte: row.get(1)? }, row.get(2)?))
+        });
+        Ok(found.optional()?)
+    }
+
+    /// Makes all that was committed durable.
+    pub(crate) fn sync(&self) -> Result<(), CatalogueError> {
+        if self.path.is_some() {
+            self.writer().query_row("pragma wal_checkpoint(full)", [], |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// Reads all of it and says what is wrong.
+    pub(crate) fn check(&self) -> Result<Vec<String>, CatalogueError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare("pragma quick_check")?;
+        let said = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+        Ok(said.into_iter().filter(|line| line != "ok").collect())
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, CatalogueError> {
+    let connection = Connection::open(path)?;
+    // Derived data: a crash may roll back the last transactions, and the watermark with them.
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+fn remove(path: &Path) -> std::io::Result<()> {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        match std::fs::remove_file(name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}

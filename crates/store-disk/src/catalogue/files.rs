@@ -1,0 +1,214 @@
+//! History files and what is where in them.
+
+use super::{Catalogue, CatalogueError};
+use crate::history::{BlockKind, Index};
+use rusqlite::{OptionalExtension, Transaction, params};
+use std::ops::Range;
+use threadline_log::RunNo;
+
+/// A history file that the catalogue knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileRow {
+    pub(crate) number: u64,
+    /// The segments whose place it takes.
+    pub(crate) sources: Vec<u64>,
+    /// The history files whose place it takes.
+    pub(crate) replaces: Vec<u64>,
+}
+
+/// Where a block of records is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlockPlace {
+    pub(crate) file: u64,
+    pub(crate) at: u64,
+    pub(crate) bytes: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) runs: Vec<u32>,
+}
+
+/// Where a fact is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FactPlace {
+    pub(crate) file: u64,
+    pub(crate) at: u64,
+    pub(crate) bytes: u64,
+    pub(crate) item: u32,
+}
+
+fn list(numbers: &[u64]) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn unlist<T: std::str::FromStr>(text: &str) -> Result<Vec<T>, CatalogueError> {
+    let numbers = text.split_whitespace().map(|number| number.parse().ok());
+    numbers.collect::<Option<_>>().ok_or(CatalogueError::Row("files"))
+}
+
+impl Catalogue {
+    /// The history files that it knows.
+    pub(crate) fn files(&self) -> Result<Vec<FileRow>, CatalogueError> {
+        let reader = self.reader();
+        let mut statement =
+            reader.prepare_cached("select number, sources, replaces from files order by number")?;
+        let mut rows = statement.query([])?;
+        let mut files = Vec::new();
+        while let Some(row) = rows.next()? {
+            let sources = unlist(&row.get::<_, String>(1)?)?;
+            files.push(FileRow {
+                number: row.get(0)?,
+                sources,
+                replaces: unlist(&row.get::<_, String>(2)?)?,
+            });
+        }
+        Ok(files)
+    }
+
+    /// Learns what is in a file, and forgets those that it replaces.
+    pub(crate) fn learn(&self, index: &Index) -> Result<(), CatalogueError> {
+        let mut writer = self.writer();
+        let transaction = writer.transaction()?;
+        for replaced in index.replaces.iter().chain([&index.number]) {
+            forget(&transaction, *replaced)?;
+        }
+        transaction
+            .prepare_cached("insert into files (number, place, sources, replaces) values (?1, ?2, ?3, ?4)")?
+            .execute(params![index.number, index.order, list(&index.sources), list(&index.replaces)])?;
+        put_blocks(&transaction, index)?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Forgets a file.
+    pub(crate) fn forget_file(&self, number: u64) -> Result<(), CatalogueError> {
+        let mut writer = self.writer();
+        let transaction = writer.transaction()?;
+        forget(&transaction, number)?;
+        Ok(transaction.commit()?)
+    }
+
+    /// The blocks with records of a thread in a range of offsets.
+    pub(crate) fn blocks(
+        &self,
+        thread: u64,
+        offsets: &Range<u64>,
+    ) -> Result<Vec<BlockPlace>, CatalogueError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare_cached(
+            "select file, at, bytes, first, last, runs from blocks
+             where thread = ?1 and kind = ?2 and last >= ?3 and first < ?4 order by first",
+        )?;
+        let kind = BlockKind::Records.code();
+        let end = i64::try_from(offsets.end).unwrap_or(i64::MAX);
+        let mut rows = statement.query(params![thread, kind, offsets.start, end])?;
+        let mut blocks = Vec::new();
+        while let Some(row) = rows.next()? {
+            blocks.push(BlockPlace {
+                file: row.get(0)?,
+                at: row.get(1)?,
+                bytes: row.get(2)?,
+                first: row.get(3)?,
+                last: row.get(4)?,
+                runs: unlist(&row.get::<_, String>(5)?)?,
+            });
+        }
+        Ok(blocks)
+    }
+
+    /// Where the last fact of a kind about a run is.
+    pub(crate) fn fact(
+        &self,
+        thread: u64,
+        kind: u8,
+        run: RunNo,
+    ) -> Result<Option<FactPlace>, CatalogueError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare_cached(
+            "select p.file, p.at, b.bytes, p.item from places p
+             join files f on f.number = p.file
+             join blocks b on b.thread = p.thread and b.kind = 2 and b.file = p.file and b.at = p.at
+             where p.thread = ?1 and p.kind = ?2 and p.run = ?3
+             order by f.place desc, p.at desc, p.item desc limit 1",
+        )?;
+        let found = statement.query_row(params![thread, kind, run.0], |row| {
+            Ok(FactPlace { file: row.get(0)?, at: row.get(1)?, bytes: row.get(2)?, item: row.get(3)? })
+        });
+        Ok(found.optional()?)
+    }
+
+    /// The files that hold what was forgotten: of deleted threads, trimmed offsets and compacted runs. That a thread was
+    /// deleted is kept as long as another file has something else of it.
+    pub(crate) fn stale_files(&self) -> Result<Vec<u64>, CatalogueError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare_cached(
+            "select number from files f where exists (
+                select 1 from blocks b left join threads t on t.no = b.thread where b.file = f.number and (
+                    (t.no is null and (b.tombstone = 0 or not exists (
+                        select 1 from blocks o where o.thread = b.thread and o.tombstone = 0)))
+                    or (b.kind = 1 and b.first < t.trimmed)
+                )
+            ) or exists (
+                select 1 from block_runs br join runs r on r.thread = br.thread and r.no = br.run
+                where br.file = f.number and br.first < r.compacted
+            ) order by place",
+        )?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether a thread has blocks with more than that it was deleted, outside a file.
+    pub(crate) fn has_blocks_elsewhere(&self, thread: u64, file: u64) -> Result<bool, CatalogueError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare_cached(
+            "select exists (select 1 from blocks where thread = ?1 and file <> ?2 and tombstone = 0)",
+        )?;
+        Ok(statement.query_row([thread, file], |row| row.get(0))?)
+    }
+}
+
+fn forget(transaction: &Transaction<'_>, number: u64) -> Result<(), CatalogueError> {
+    for statement in [
+        "delete from files where number = ?1",
+        "delete from blocks where file = ?1",
+        "delete from block_runs where file = ?1",
+        "delete from places where file = ?1",
+    ] {
+        transaction.prepare_cached(statement)?.execute([number])?;
+    }
+    Ok(())
+}
+
+fn put_blocks(transaction: &Transaction<'_>, index: &Index) -> Result<(), CatalogueError> {
+    for block in &index.blocks {
+        let runs: Vec<u64> = block.runs.iter().map(|(run, _)| u64::from(*run)).collect();
+        transaction
+            .prepare_cached(
+                "insert into blocks (thread, kind, first, file, at, bytes, last, tombstone, runs)
+                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                block.thread,
+                block.kind.code(),
+                block.first,
+                index.number,
+                block.at,
+                block.bytes,
+                block.last,
+                block.tombstone,
+                list(&runs)
+            ])?;
+        for (run, first) in &block.runs {
+            transaction
+                .prepare_cached(
+                    "insert into block_runs (file, thread, run, at, first) values (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute(params![index.number, block.thread, run, block.at, first])?;
+        }
+        for place in &block.places {
+            transaction
+                .prepare_cached(
+                    "insert into places (thread, kind, run, file, at, item) values (?1, ?2, ?3, ?4, ?5, ?6)",
+                )?
+                .execute(params![block.thread, place.kind, place.run, index.number, block.at, place.item])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! The catalogue: what is derived from the log so that it need not be read again. SQLite; lost, it is made anew.
+
+mod change;
+mod connection;
+mod files;
+mod rows;
+mod search;
+mod threads;
+
+pub(crate) use change::{Changes, ThreadChange};
+pub(crate) use connection::{Catalogue, CatalogueError};
+pub(crate) use files::BlockPlace;
+pub(crate) use threads::StoredThread;

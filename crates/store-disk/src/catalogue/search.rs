@@ -1,0 +1,71 @@
+//! Lists of threads.
+
+use super::rows::{self, ThreadRow};
+use super::threads::info;
+use super::{Catalogue, CatalogueError};
+use rusqlite::{Connection, params};
+use std::collections::BTreeSet;
+use threadline_log::search;
+use threadline_log::thread::{ThreadInfo, ThreadQuery};
+
+impl Catalogue {
+    /// Threads, the last that was updated first.
+    pub(crate) fn list(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, CatalogueError> {
+        let words: Vec<String> = query.words.iter().flat_map(|words| search::words(words)).collect();
+        let reader = self.reader();
+        if words.is_empty() { walk(&reader, query) } else { find(&reader, query, &words) }
+    }
+}
+
+/// Goes through threads in order until there are enough.
+fn walk(connection: &Connection, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, CatalogueError> {
+    let after = query.after.as_ref().map_or(i64::MAX, |after| after.updated.0);
+    let mut statement = connection.prepare_cached(match query.scope {
+        Some(_) => {
+            "select body, crc from threads where updated <= ?1 and app = ?2 and user = ?3 order by updated desc, thread"
+        }
+        None => {
+            "select body, crc from threads where updated <= ?1 and ?2 is ?2 and ?3 is ?3
+             order by updated desc, app, user, thread"
+        }
+    })?;
+    let scope = query.scope.as_ref().map(|scope| (scope.app.as_str(), scope.user.as_str()));
+    let (app, user) = scope.unzip();
+    let mut rows = statement.query(params![after, app, user])?;
+    let mut found = Vec::new();
+    while found.len() < query.limit
+        && let Some(row) = rows.next()?
+    {
+        let (body, crc): (Vec<u8>, u32) = (row.get(0)?, row.get(1)?);
+        let info = rows::decode::<ThreadRow>("threads", &body, crc)?.into_info();
+        if query.accepts(&info) {
+            found.push(info);
+        }
+    }
+    Ok(found)
+}
+
+/// Finds the threads that have all words.
+fn find(
+    connection: &Connection,
+    query: &ThreadQuery,
+    words: &[String],
+) -> Result<Vec<ThreadInfo>, CatalogueError> {
+    let mut matching: Option<BTreeSet<u64>> = None;
+    for word in words {
+        let mut statement = connection.prepare_cached(
+            "select distinct thread from said where id in (select rowid from words where words match ?1)",
+        )?;
+        let having = statement
+            .query_map([format!("\"{word}\"")], |row| row.get(0))?
+            .collect::<Result<BTreeSet<u64>, _>>()?;
+        matching = Some(matching.map_or_else(|| having.clone(), |before| &before & &having));
+    }
+    let mut found = Vec::new();
+    for no in matching.into_iter().flatten() {
+        found.extend(info(connection, no)?.filter(|info| query.accepts(info)));
+    }
+    found.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.key.cmp(&b.key)));
+    found.truncate(query.limit);
+    Ok(found)
+}

@@ -1,0 +1,249 @@
+//! What a store is made of, and the work that goes on behind it.
+
+use crate::catalogue::{Catalogue, CatalogueError, Changes};
+use crate::fs::DirLock;
+use crate::history::{HistoryError, Shelf};
+use crate::journal::{Journal, ReadError};
+use crate::overlay::{Overlay, find_words};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
+use threadline_log::Error;
+use tokio::sync::watch;
+
+/// How long the catalogue may lag behind when nobody asks: what comes meanwhile is taken in at once.
+const CATALOGUE_LAG: Duration = Duration::from_millis(200);
+
+/// The parts of a store.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) core: Arc<Core>,
+    pub(crate) journal: Journal,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) shelf: Shelf,
+    pub(crate) limits: Limits,
+    /// Readers hold it while they use places of data; what moves data holds it alone when the places change.
+    pub(crate) layout: RwLock<()>,
+    /// One at a time seals or erases.
+    pub(crate) sealing: Mutex<()>,
+    /// Segments that have lost something. They are kept as they are.
+    pub(crate) damaged: BTreeSet<u64>,
+    /// Changes that the catalogue has not taken, though it should have.
+    flushing: Mutex<Option<Changes>>,
+    lock: Mutex<Option<DirLock>>,
+}
+
+/// How much of what there may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Segments that wait to be sealed until runs have ended.
+    pub(crate) segments_waiting_max: usize,
+    /// What may wait for the catalogue.
+    pub(crate) overlay_bytes_max: usize,
+    /// Threads that are kept in memory for no reason.
+    pub(crate) threads_max: usize,
+}
+
+/// What the journal's completions need. It does not own the journal, which waits for its completions when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Core {
+    overlay: Mutex<Overlay>,
+    /// Counts submissions that were completed.
+    pub(crate) completed: watch::Sender<u64>,
+    chores: Mutex<Chores>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Chores {
+    is_dirty: bool,
+    /// The newest segment that has entries.
+    segment: u64,
+    is_stopped: bool,
+}
+
+impl Core {
+    pub(crate) fn new(overlay: Overlay) -> Self {
+        Self {
+            overlay: Mutex::new(overlay),
+            completed: watch::Sender::new(0),
+            chores: Mutex::default(),
+            wake: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn overlay(&self) -> MutexGuard<'_, Overlay> {
+        // What panics half way is a broken invariant of the overlay, and told by the panic.
+        self.overlay.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn chores(&self) -> MutexGuard<'_, Chores> {
+        self.chores.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the background that something became durable in a segment.
+    pub(crate) fn note_commit(&self, segment: u64) {
+        let mut chores = self.chores();
+        let news = !chores.is_dirty || segment > chores.segment;
+        chores.is_dirty = true;
+        chores.segment = chores.segment.max(segment);
+        drop(chores);
+        if news {
+            self.wake.notify_all();
+        }
+    }
+
+    /// Ends the work in the background.
+    pub(crate) fn stop(&self) {
+        self.chores().is_stopped = true;
+        self.wake.notify_all();
+    }
+
+    /// Waits until there is something for the catalogue, and a little longer. False if it is to end.
+    fn wait_for_changes(&self) -> bool {
+        let mut chores = self.chores();
+        while !chores.is_dirty && !chores.is_stopped {
+            chores = self.wake.wait(chores).unwrap_or_else(PoisonError::into_inner);
+        }
+        let stopped = |chores: &mut Chores| !chores.is_stopped;
+        let waited = self.wake.wait_timeout_while(chores, CATALOGUE_LAG, stopped);
+        let (mut chores, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        chores.is_dirty = false;
+        !chores.is_stopped
+    }
+
+    /// Waits until a segment after this one has entries. None if it is to end.
+    fn wait_for_segment(&self, after: u64) -> Option<u64> {
+        let mut chores = self.chores();
+        while chores.segment <= after && !chores.is_stopped {
+            chores = self.wake.wait(chores).unwrap_or_else(PoisonError::into_inner);
+        }
+        (!chores.is_stopped).then_some(chores.segment)
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(
+        overlay: Overlay,
+        journal: Journal,
+        catalogue: Catalogue,
+        shelf: Shelf,
+        limits: Limits,
+        damaged: BTreeSet<u64>,
+        lock: DirLock,
+    ) -> Self {
+        Self {
+            core: Arc::new(Core::new(overlay)),
+            journal,
+            catalogue,
+            shelf,
+            limits,
+            layout: RwLock::default(),
+            sealing: Mutex::default(),
+            damaged,
+            flushing: Mutex::default(),
+            lock: Mutex::new(Some(lock)),
+        }
+    }
+
+    /// Brings the catalogue up to what is durable now.
+    pub(crate) fn flush(&self) -> Result<(), CatalogueError> {
+        let mut left = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(changes) = &*left {
+            self.catalogue.apply(changes)?;
+            *left = None;
+        }
+        let (mut changes, deltas) = {
+            let mut overlay = self.core.overlay();
+            if !overlay.is_dirty() {
+                return Ok(());
+            }
+            overlay.take_changes()
+        };
+        find_words(&mut changes, deltas);
+        if let Err(error) = self.catalogue.apply(&changes) {
+            *left = Some(changes);
+            return Err(error);
+        }
+        self.core.overlay().put_away(self.limits.threads_max);
+        Ok(())
+    }
+
+    /// Why nothing can be written, if it cannot.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        if let Some(failure) = self.journal.health().failure {
+            return Some(format!("{failure}: {}", failure.error));
+        }
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        lock.is_none().then(|| "the store is closed".to_owned())
+    }
+
+    /// Lets others have the directory.
+    pub(crate) fn unlock(&self) {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// Brings the catalogue up to date from time to time, until it is told to end.
+pub(crate) fn keep_catalogue(core: &Core, engine: &Weak<Engine>) {
+    while core.wait_for_changes() {
+        let Some(engine) = engine.upgrade() else { return };
+        // What it does not take now it gets the next time; whoever asks it for something is told.
+        _ = engine.flush();
+    }
+}
+
+/// Seals segments when they are full, until it is told to end.
+pub(crate) fn keep_sealing(core: &Core, engine: &Weak<Engine>) {
+    let mut last = 0;
+    while let Some(segment) = core.wait_for_segment(last) {
+        last = segment;
+        let Some(engine) = engine.upgrade() else { return };
+        // The segments stay, and are tried again after the next one.
+        _ = engine.seal(segment);
+    }
+}
+
+/// What a caller is told about an entry of the journal that cannot be read.
+pub(crate) fn unreadable_entry(error: &ReadError, thread: u64, offset: Option<u64>) -> Error {
+    let offset = offset.map(|offset| format!(", offset={offset}")).unwrap_or_default();
+    match error {
+        ReadError::Io { error: cause, .. } => Error::Unavailable(format!("{error}: {cause}")),
+        ReadError::Damaged { position } => Error::Corrupt {
+            place: format!("log/{position}, thread={thread}{offset}"),
+            what: "the entry's checksum is wrong".to_owned(),
+        },
+        ReadError::NoSegment { .. } => {
+            Error::Corrupt { place: format!("log, thread={thread}{offset}"), what: error.to_string() }
+        }
+    }
+}
+
+/// What a caller is told about a block of history that cannot be read.
+pub(crate) fn unreadable_block(error: &HistoryError, file: &str, thread: u64, offset: Option<u64>) -> Error {
+    let offset = offset.map(|offset| format!(", offset={offset}")).unwrap_or_default();
+    let place = format!("history/{file}, thread={thread}{offset}");
+    match error {
+        HistoryError::Io(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+            Error::Unavailable(format!("{place} cannot be read: {error}"))
+        }
+        error => Error::Corrupt { place, what: error.to_string() },
+    }
+}
+
+impl From<CatalogueError> for Error {
+    fn from(error: CatalogueError) -> Self {
+        let is_damaged = match &error {
+            CatalogueError::Row(_) => true,
+            CatalogueError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => matches!(
+                failure.code,
+                rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase
+            ),
+            CatalogueError::Sqlite(_) | CatalogueError::Io(_) => false,
+        };
+        match is_damaged {
+            true => Self::Corrupt { place: "catalogue.sqlite".to_owned(), what: error.to_string() },
+            false => Self::Unavailable(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What the journal's entries hold: batches of records, and facts.
+//!
+//! Persisted, so must be kept stable.
+//!
+//! A batch of records: for each record a little-endian `u32`, four times its length plus the code of its kind; then the bytes
+//! of all of them. How many there are, their run, first offset and time are in the entry's head. So the bytes of the
+//! records alone are known from the lengths of the entry.
+//!
+//! A fact: its head's first offset is the thread's tail when it became true. The body is a line of JSON, a line feed, and the bytes that belong to it; these are a zstd frame if [`PACKED`] is set.
+
+use bytes::Bytes;
+use threadline_log::fact::Fact;
+use threadline_log::{Kind, NewRecord, Record, RunNo, Timestamp};
+
+/// An entry with records.
+pub(crate) const RECORDS: u8 = 1;
+/// An entry with a fact that nobody looks up by itself.
+pub(crate) const FACT: u8 = 2;
+/// An entry with a [`Fact::Opened`] and its request.
+pub(crate) const OPENED: u8 = 3;
+/// An entry with a [`Fact::Checkpointed`] and its checkpoint.
+pub(crate) const CHECKPOINT: u8 = 4;
+
+/// An entry with a [`Fact::Deleted`], told from others so that nothing need be read to know it.
+pub(crate) const DELETED: u8 = 5;
+
+/// The bytes of the fact are compressed.
+pub(crate) const PACKED: u8 = 2;
+
+/// Attached bytes up to this length are not worth a frame.
+const PACKED_BYTES_MIN: usize = 512;
+const ZSTD_LEVEL: i32 = 1;
+const LENGTH_BYTES: usize = 4;
+const LENGTH_MAX: u32 = u32::MAX >> 2;
+
+/// Why the bytes of an entry cannot be read, though their checksum is right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EntryError {
+    #[error("a record's length is wrong. record={0}")]
+    RecordLength(usize),
+    #[error("a record is of no known kind. record={0}")]
+    RecordKind(usize),
+    #[error("bytes after the last record. bytes={0}")]
+    BytesLeft(usize),
+    #[error("a fact without a line")]
+    NoLine,
+    #[error("a fact that cannot be read: {0}")]
+    Fact(String),
+    #[error("a fact's bytes cannot be unpacked: {0}")]
+    Unpack(String),
+}
+
+/// The place of a batch among its thread's records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BatchHead {
+    pub(crate) first: u64,
+    pub(crate) count: u32,
+    pub(crate) run: RunNo,
+    pub(crate) time: Timestamp,
+}
+
+impl BatchHead {
+    pub(crate) fn end(&self) -> u64 {
+        self.first + u64::from(self.count)
+    }
+}
+
+/// The body of an entry with these records. None if one of them is too long.
+pub(crate) fn encode_records(records: &[NewRecord]) -> Option<Vec<u8>> {
+    let bytes: usize = records.iter().map(|record| record.bytes.len()).sum();
+    let mut body = Vec::with_capacity(bytes + LENGTH_BYTES * records.len());
+    for record in records {
+        let length = u32::try_from(record.bytes.len()).ok().filter(|length| *length <= LENGTH_MAX)?;
+        body.extend_from_slice(&(length << 2 | u32::from(record.kind.code())).to_le_bytes());
+    }
+    records.iter().for_each(|record| body.extend_from_slice(&record.bytes));
+    Some(body)
+}
+
+/// How many bytes the records of a body of this length have.
+pub(crate) fn record_bytes(body_bytes: u64, count: u32) -> u64 {
+    body_bytes.saturating_sub(LENGTH_BYTES as u64 * u64::from(count))
+}
+
+/// The records of a body.
+pub(crate) fn decode_records(head: BatchHead, body: &Bytes) -> Result<Vec<Record>, EntryError> {
+    let count = head.count as usize;
+    let lengths = body.get(..count * LENGTH_BYTES).ok_or(EntryError::RecordLength(0))?;
+    let mut at = lengths.len();
+    let mut records = Vec::with_capacity(count);
+    for (index, length) in lengths.as_chunks::<LENGTH_BYTES>().0.iter().enumerate() {
+        let length = u32::from_le_bytes(*length);
+        let kind = Kind::from_code((length & 3) as u8).ok_or(EntryError::RecordKind(index))?;
+        let end = at + (length >> 2) as usize;
+        if end > body.len() {
+            return Err(EntryError::RecordLength(index));
+        }
+        let offset = head.first + index as u64;
+        records.push(Record { offset, time: head.time, run: head.run, kind, bytes: body.slice(at..end) });
+        at = end;
+    }
+    if at < body.len() {
+        return Err(EntryError::BytesLeft(body.len() - at));
+    }
+    Ok(records)
+}
+
+/// A fact as an entry has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FactEntry {
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) run: RunNo,
+    pub(crate) time: Timestamp,
+    /// The thread's tail when it became true: which records came before it.
+    pub(crate) tail: u64,
+    pub(crate) body: Bytes,
+}
+
+/// Bytes that belong to a fact, packed if that makes them fewer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attached {
+    bytes: Bytes,
+    is_packed: bool,
+}
+
+impl Attached {
+    pub(crate) fn new(bytes: Bytes) -> Self {
+        if bytes.len() <= PACKED_BYTES_MIN {
+            return Self { bytes, is_packed: false };
+        }
+        match zstd::bulk::compress(&bytes, ZSTD_LEVEL) {
+            Ok(packed) if packed.len() < bytes.len() => Self { bytes: packed.into(), is_packed: true },
+            _ => Self { bytes, is_packed: false },
+        }
+    }
+}
+
+/// The kind of a fact's entry, and the run that it is about.
+pub(crate) fn fact_kind(fact: &Fact) -> (u8, RunNo) {
+    match fact {
+        Fact::Opened { run, .. } => (OPENED, *run),
+        Fact::Checkpointed { run, .. } => (CHECKPOINT, *run),
+        Fact::Claimed { run, .. }
+        | Fact::Keyed { run, .. }
+        | Fact::Ended { run, .. }
+        | Fact::Compacted { run } => (FACT, *run),
+        Fact::Created { .. } | Fact::Described { .. } | Fact::Trimmed { .. } => (FACT, RunNo(0)),
+        Fact::Deleted => (DELETED, RunNo(0)),
+    }
+}
+
+/// The entry for a fact and the bytes that belong to it.
+pub(crate) fn encode_fact(time: Timestamp, tail: u64, fact: &Fact, attached: &Attached) -> FactEntry {
+    let (kind, run) = fact_kind(fact);
+    let mut body = serde_json::to_vec(fact).expect("facts have no maps with odd keys");
+    body.push(b'\n');
+    body.extend_from_slice(&attached.bytes);
+    let flags = if attached.is_packed { PACKED } else { 0 };
+    FactEntry { kind, flags, run, time, tail, body: body.into() }
+}
+
+impl FactEntry {
+    /// The fact, without the bytes that belong to it.
+    pub(crate) fn fact(&self) -> Result<Fact, EntryError> {
+        serde_json::from_slice(&self.body[..self.line()?])
+            .map_err(|error| EntryError::Fact(error.to_string()))
+    }
+
+    /// The bytes that belong to it.
+    pub(crate) fn attached(&self) -> Result<Bytes, EntryError> {
+        let attached = self.body.slice(self.line()? + 1..);
+        if self.flags & PACKED == 0 {
+            return Ok(attached);
+        }
+        let unpacked = zstd::decode_all(&attached[..]);
+        Ok(unpacked.map_err(|error| EntryError::Unpack(error.to_string()))?.into())
+    }
+
+    fn line(&self) -> Result<usize, EntryError> {
+        memchr::memchr(b'\n', &self.body).ok_or(EntryError::NoLine)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kinds() -> impl Strategy<Value = Kind> {
+        (0_u8..4).prop_map(|code| Kind::from_code(code).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_as_they_went(
+            records in proptest::collection::vec((kinds(), proptest::collection::vec(any::<u8>(), 0..40)), 1..20),
+            first in 0..u64::MAX / 2,
+        ) {
+            let given: Vec<NewRecord> =
+                records.into_iter().map(|(kind, bytes)| NewRecord { kind, bytes: bytes.into() }).collect();
+            let body: Bytes = encode_records(&given).unwrap().into();
+            let count = u32::try_from(given.len()).unwrap();
+            let bytes: usize = given.iter().map(|record| record.bytes.len()).sum();
+            prop_assert_eq!(record_bytes(body.len() as u64, count), bytes as u64);
+            let head = BatchHead { first, count, run: RunNo(7), time: Timestamp(9) };
+            let read = decode_records(head, &body).unwrap();
+            for (index, (record, given)) in read.iter().zip(&given).enumerate() {
+                prop_assert_eq!((record.offset, record.kind), (first + index as u64, given.kind));
+                prop_assert_eq!(&record.bytes, &given.bytes);
+            }
+            prop_assert_eq!(read.len(), given.len());
+            for length in 0..body.len() {
+                prop_assert!(decode_records(head, &body.slice(..length)).is_err());
+            }
+        }
+
+        #[test]
+        fn facts_come_back_as_they_went(attached in proptest::collection::vec(0_u8..4, 0..2000)) {
+            let fact = Fact::Trimmed { first: 5 };
+            let entry = encode_fact(Timestamp(1), 0, &fact, &Attached::new(attached.clone().into()));
+            prop_assert_eq!(entry.fact().unwrap(), fact);
+            prop_assert_eq!(&entry.attached().unwrap()[..], &attached[..]);
+            prop_assert_eq!(entry.flags & PACKED != 0, attached.len() > PACKED_BYTES_MIN);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Erasing: history files that hold what was forgotten are rewritten without it.
+
+use crate::engine::{Engine, unreadable_block};
+use crate::history::{BlockEntry, BlockKind, HistoryError, HistoryWriter, Index, file_name};
+use crate::kept::Kept;
+use crate::seal::{RecordBlocks, SealError};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, PoisonError};
+use threadline_log::RunNo;
+
+type Threads = HashMap<u64, Option<Kept>>;
+
+impl Engine {
+    /// Seals everything that may be, and gives back the space of what was forgotten.
+    pub(crate) fn tidy(&self) -> Result<(), SealError> {
+        let active = self.journal.rotate()?;
+        self.seal(active)?;
+        self.erase()
+    }
+
+    fn erase(&self) -> Result<(), SealError> {
+        let _sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.flush()?;
+        // That a thread was deleted can be forgotten when all else of it has gone: hence twice.
+        for _ in 0..2 {
+            for number in self.catalogue.stale_files()? {
+                self.rewrite(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rewrite(&self, number: u64) -> Result<(), SealError> {
+        let name = file_name(number);
+        let failed = |error: &HistoryError| SealError::Data(unreadable_block(error, &name, 0, None));
+        let old = self.shelf.index(number).map_err(|error| failed(&error))?;
+        let mut threads = Threads::new();
+        for thread in
+            old.blocks.iter().map(|block| block.thread).chain(old.spans.iter().map(|span| span.thread))
+        {
+            if let Entry::Vacant(place) = threads.entry(thread) {
+                place.insert(self.kept(thread)?);
+            }
+        }
+        let mut spans = old.spans.clone();
+        spans.retain(|span| threads[&span.thread].is_some());
+        let index = Index {
+            number: self.shelf.take_number(),
+            replaces: vec![number],
+            blocks: Vec::new(),
+            spans,
+            ..old.clone()
+        };
+        let mut writer = HistoryWriter::new(Arc::clone(self.shelf.disk()), index)?;
+        for block in &old.blocks {
+            self.rewrite_block(&mut writer, number, block, threads[&block.thread].as_ref())?;
+        }
+        let index = writer.index_mut();
+        let index = match index.blocks.is_empty() && index.spans.is_empty() {
+            true => writer.abandon().map(|()| None)?,
+            false => Some(writer.finish()?),
+        };
+        let layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
+        match index {
+            Some(index) => self.catalogue.learn(&index)?,
+            None => self.catalogue.forget_file(number)?,
+        }
+        drop(layout);
+        self.catalogue.sync()?;
+        Ok(self.shelf.remove(number)?)
+    }
+
+    fn rewrite_block(
+        &self,
+        writer: &mut HistoryWriter,
+        number: u64,
+        entry: &BlockEntry,
+        kept: Option<&Kept>,
+    ) -> Result<(), SealError> {
+        let name = file_name(number);
+        let failed = |error: &HistoryError| {
+            SealError::Data(unreadable_block(error, &name, entry.thread, Some(entry.first)))
+        };
+        let file = self.shelf.file(number)?;
+        let Some(kept) = kept else {
+            if entry.tombstone && self.catalogue.has_blocks_elsewhere(entry.thread, number)? {
+                let (_, bytes) = file.block_bytes(entry.at, entry.bytes).map_err(|error| failed(&error))?;
+                writer.push_copy(entry, &bytes)?;
+            }
+            return Ok(());
+        };
+        let has_compacted = || entry.runs.iter().any(|(run, first)| kept.is_compacted(RunNo(*run), *first));
+        let (block, bytes) = file.block_bytes(entry.at, entry.bytes).map_err(|error| failed(&error))?;
+        if entry.kind == BlockKind::Facts || (entry.first >= kept.first() && !has_compacted()) {
+            return Ok(writer.push_copy(entry, &bytes)?);
+        }
+        let batches =
+            block.batches().map_err(|error| failed(&HistoryError::Block { at: entry.at, error }))?;
+        let mut blocks = RecordBlocks::new(entry.thread);
+        for batch in batches {
+            if let Some((head, body)) = kept.keep(batch.head, batch.body)? {
+                blocks.push(writer, head, &body)?;
+            }
+        }
+        Ok(blocks.end(writer)?)
+    }
+}

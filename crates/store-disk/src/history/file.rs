@@ -1,0 +1,257 @@
+//! Files of blocks.
+//!
+//! Persisted, so must be kept stable. A file is a head of 16 bytes (`TLHIST`, version `u16`, number `u64`), blocks one after the
+//! other, the index (JSON in a zstd frame), and a foot of 32 bytes: `TLHINDEX`, where the index begins `u64`, its bytes `u32`, its
+//! CRC-32C `u32`, 0 `u32`, CRC-32C of the foot before `u32`. All numbers are little-endian. A file is written under another name,
+//! synced, and renamed; it never changes afterwards.
+
+use super::block::{Block, BlockBuilder, BlockError, BlockHead, HEAD_BYTES};
+use super::index::{BlockEntry, Index, Place};
+use crate::fs::{Disk, DiskFile};
+use std::io;
+use std::sync::Arc;
+
+const MAGIC: [u8; 6] = *b"TLHIST";
+const VERSION: u16 = 1;
+const FILE_HEAD_BYTES: usize = 16;
+const FOOT_MAGIC: [u8; 8] = *b"TLHINDEX";
+const FOOT_BYTES: usize = 32;
+const INDEX_ZSTD_LEVEL: i32 = 1;
+/// Bytes that are collected before they are written.
+const BUFFER_BYTES: usize = 1 << 20;
+const UNFINISHED: &str = ".tmp";
+
+/// Why a history file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HistoryError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("its head is damaged")]
+    Head,
+    #[error("it is of a newer format. version={0}")]
+    Newer(u16),
+    #[error("its foot is damaged")]
+    Foot,
+    #[error("its index is damaged")]
+    Index,
+    #[error("a block is damaged. at={at}: {error}")]
+    Block { at: u64, error: BlockError },
+}
+
+/// The name of the history file with this number.
+pub(crate) fn file_name(number: u64) -> String {
+    format!("hist-{number:08}.blk")
+}
+
+/// The number of the history file with this name.
+pub(crate) fn file_number(name: &str) -> Option<u64> {
+    name.strip_prefix("hist-")?.strip_suffix(".blk")?.parse().ok()
+}
+
+/// Whether a file was left by a writer that did not finish.
+pub(crate) fn is_leftover(name: &str) -> bool {
+    name.starts_with("hist-") && name.ends_with(UNFINISHED)
+}
+
+/// Writes a history file.
+#[derive(Debug)]
+pub(crate) struct HistoryWriter {
+    disk: Arc<dyn Disk>,
+    file: Arc<dyn DiskFile>,
+    name: String,
+    buffer: Vec<u8>,
+    written: u64,
+    index: Index,
+}
+
+impl HistoryWriter {
+    /// Begins a file. All of `index` but its blocks is known.
+    pub(crate) fn new(disk: Arc<dyn Disk>, index: Index) -> io::Result<Self> {
+        let name = file_name(index.number);
+        let file = disk.create(&format!("{name}{UNFINISHED}"))?;
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+        buffer.extend_from_slice(&MAGIC);
+        buffer.extend_from_slice(&VERSION.to_le_bytes());
+        buffer.extend_from_slice(&index.number.to_le_bytes());
+        Ok(Self { disk, file, name, buffer, written: 0, index })
+    }
+
+    /// What is known about the file so far.
+    pub(crate) fn index_mut(&mut self) -> &mut Index {
+        &mut self.index
+    }
+
+    /// Adds a block, if there is anything in it.
+    pub(crate) fn push(&mut self, block: &BlockBuilder, about: BlockAbout) -> io::Result<()> {
+        if block.is_empty() {
+            return Ok(());
+        }
+        let (head, bytes) = block.encode()?;
+        self.index.blocks.push(BlockEntry {
+            thread: head.thread,
+            kind: head.kind,
+            at: self.written + self.buffer.len() as u64,
+            bytes: bytes.len() as u64,
+            first: head.offsets.0,
+            last: head.offsets.1,
+            count: head.count,
+            times: head.times,
+            runs: about.runs,
+            places: about.places,
+            tombstone: about.tombstone,
+        });
+        self.write(&bytes)
+    }
+
+    /// Adds a block as it is in another file.
+    pub(crate) fn push_copy(&mut self, entry: &BlockEntry, bytes: &[u8]) -> io::Result<()> {
+        let at = self.written + self.buffer.len() as u64;
+        self.index.blocks.push(BlockEntry { at, ..entry.clone() });
+        self.write(bytes)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write_all_at(&self.buffer, self.written)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Removes what was written.
+    pub(crate) fn abandon(self) -> io::Result<()> {
+        self.disk.remove(&format!("{}{UNFINISHED}", self.name))
+    }
+
+    /// Ends the file. It is durable and has its name when this returns.
+    pub(crate) fn finish(mut self) -> io::Result<Index> {
+        let json = serde_json::to_vec(&self.index).map_err(io::Error::other)?;
+        let index = zstd::bulk::compress(&json, INDEX_ZSTD_LEVEL)?;
+        let index_at = self.written + self.buffer.len() as u64;
+        let index_bytes = u32::try_from(index.len()).map_err(io::Error::other)?;
+        let mut foot = Vec::with_capacity(FOOT_BYTES);
+        foot.extend_from_slice(&FOOT_MAGIC);
+        foot.extend_from_slice(&index_at.to_le_bytes());
+        for number in [index_bytes, crc32c::crc32c(&index), 0] {
+            foot.extend_from_slice(&number.to_le_bytes());
+        }
+        foot.extend_from_slice(&crc32c::crc32c(&foot).to_le_bytes());
+        self.write(&index)?;
+        self.write(&foot)?;
+        self.flush()?;
+        self.file.sync_data()?;
+        self.disk.rename(&format!("{}{UNFINISHED}", self.name), &self.name)?;
+        self.disk.sync_dir()?;
+        Ok(self.index)
+    }
+}
+
+/// What the index says of a block beside its head.
+#[derive(Debug, Default)]
+pub(crate) struct BlockAbout {
+    pub(crate) runs: Vec<(u32, u64)>,
+    pub(crate) places: Vec<Place>,
+    pub(crate) tombstone: bool,
+}
+
+/// A history file, open for reading.
+#[derive(Debug)]
+pub(crate) struct HistoryFile {
+    name: String,
+    file: Arc<dyn DiskFile>,
+}
+
+impl HistoryFile {
+    pub(crate) fn open(disk: &dyn Disk, number: u64) -> io::Result<Self> {
+        let name = file_name(number);
+        let file = disk.open(&name)?;
+        Ok(Self { name, file })
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads its index.
+    pub(crate) fn index(&self) -> Result<Index, HistoryError> {
+        let size = self.file.size()?;
+        let mut head = [0; FILE_HEAD_BYTES];
+        let foot_at = size.checked_sub((FOOT_BYTES + FILE_HEAD_BYTES) as u64).ok_or(HistoryError::Foot)?
+            + FILE_HEAD_BYTES as u64;
+        self.file.read_exact_at(&mut head, 0)?;
+        if head[..6] != MAGIC {
+            return Err(HistoryError::Head);
+        }
+        let version = u16::from_le_bytes([head[6], head[7]]);
+        if version > VERSION {
+            return Err(HistoryError::Newer(version));
+        }
+        let mut foot = [0; FOOT_BYTES];
+        self.file.read_exact_at(&mut foot, foot_at)?;
+        let (index_at, index_bytes, crc) = read_foot(&foot).ok_or(HistoryError::Foot)?;
+        if index_at.checked_add(u64::from(index_bytes)) != Some(foot_at) {
+            return Err(HistoryError::Foot);
+        }
+        let mut packed = vec![0; index_bytes as usize];
+        self.file.read_exact_at(&mut packed, index_at)?;
+        if crc32c::crc32c(&packed) != crc {
+            return Err(HistoryError::Index);
+        }
+        let json = zstd::decode_all(&packed[..]).ok().ok_or(HistoryError::Index)?;
+        let index: Index = serde_json::from_slice(&json).ok().ok_or(HistoryError::Index)?;
+        let number = u64::from_le_bytes(head[8..].try_into().expect("eight bytes are left"));
+        if index.number != number || file_name(number) != self.name {
+            return Err(HistoryError::Head);
+        }
+        Ok(index)
+    }
+
+    /// Reads a block and checks it.
+    pub(crate) fn block(&self, at: u64, bytes: u64) -> Result<Block, HistoryError> {
+        self.block_bytes(at, bytes).map(|(block, _)| block)
+    }
+
+    /// The same, and its bytes.
+    pub(crate) fn block_bytes(&self, at: u64, bytes: u64) -> Result<(Block, Vec<u8>), HistoryError> {
+        let short = |error: BlockError| HistoryError::Block { at, error };
+        if at.checked_add(bytes).is_none_or(|end| self.file.size().is_ok_and(|size| end > size)) {
+            return Err(short(BlockError::Short));
+        }
+        let mut buffer = vec![0; usize::try_from(bytes).ok().ok_or_else(|| short(BlockError::Short))?];
+        self.file.read_exact_at(&mut buffer, at)?;
+        let block = Block::decode(&buffer).map_err(|error| HistoryError::Block { at, error })?;
+        Ok((block, buffer))
+    }
+
+    /// All blocks that are whole, found without the index, with where they are and how long.
+    pub(crate) fn salvage(&self) -> Result<Vec<(u64, u64, Block)>, HistoryError> {
+        let size = self.file.size()?;
+        let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        let (mut at, mut found) = (FILE_HEAD_BYTES.min(bytes.len()), Vec::new());
+        while at + HEAD_BYTES <= bytes.len() {
+            let block_bytes = BlockHead::decode(&bytes[at..]).ok().map(|head| head.block_bytes());
+            match (block_bytes, Block::decode(&bytes[at..])) {
+                (Some(length), Ok(block)) => {
+                    found.push((at as u64, length as u64, block));
+                    at += length;
+                }
+                _ => at += 1,
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn read_foot(foot: &[u8; FOOT_BYTES]) -> Option<(u64, u32, u32)> {
+    let u32_at = |at: usize| foot[at..at + 4].try_into().ok().map(u32::from_le_bytes);
+    if foot[..8] != FOOT_MAGIC || crc32c::crc32c(&foot[..28]) != u32_at(28)? {
+        return None;
+    }
+    Some((u64::from_le_bytes(foot[8..16].try_into().ok()?), u32_at(16)?, u32_at(20)?))
+}

@@ -1,0 +1,13 @@
+//! Sealed history: records and facts of many threads in one file, clustered by thread and compressed.
+
+mod block;
+mod file;
+mod index;
+mod shelf;
+
+pub(crate) use block::{Batch, Block, BlockBuilder};
+pub(crate) use file::{
+    BlockAbout, HistoryError, HistoryFile, HistoryWriter, file_name, file_number, is_leftover,
+};
+pub(crate) use index::{BlockEntry, BlockKind, Index, Mark, Place, Span};
+pub(crate) use shelf::Shelf;

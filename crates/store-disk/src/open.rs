@@ -1,0 +1,357 @@
+//! Opening a store.
+
+use crate::catalogue::{Catalogue, CatalogueError};
+use crate::dirs::Directories;
+use crate::engine::{Engine, Limits};
+use crate::entry::{BatchHead, FactEntry, PACKED, RECORDS, record_bytes};
+use crate::fs::LockError;
+use crate::history::{HistoryError, Index, Mark, Shelf, file_name};
+use crate::identity::{Identity, IdentityError};
+use crate::journal::{self, Cut, Damage, DamageKind, Found, Journal, Salt};
+use crate::overlay::{Item, Overlay};
+use crate::rebuild::{RebuildError, rebuild};
+use crate::unsealed::{UnsealedBatch, UnsealedFact};
+use bytes::Bytes;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use threadline_log::{RunNo, Timestamp};
+
+/// The name of the catalogue's file.
+pub(crate) const CATALOGUE: &str = "catalogue.sqlite";
+
+/// How a store works.
+#[derive(Debug, Clone)]
+pub struct DiskOptions {
+    /// Its directory, made if it is not there.
+    pub dir: PathBuf,
+    /// When a new store is made.
+    pub time: Timestamp,
+    /// The length of new segments of the journal.
+    pub segment_bytes: u32,
+    /// How many full segments may wait for runs to end before they are sealed anyway.
+    pub segments_waiting_max: usize,
+    /// How much may wait for the catalogue; then writes wait.
+    pub overlay_bytes_max: usize,
+    /// How many threads are kept in memory when nothing goes on there.
+    pub threads_max: usize,
+    /// Whether the leases of runs are over when the store is opened: who held them was the process that had it open before.
+    pub ends_leases: bool,
+    /// Used in place of `dir` by tests.
+    #[doc(hidden)]
+    pub directories: Option<Directories>,
+}
+
+impl DiskOptions {
+    /// The defaults, for a directory.
+    #[must_use]
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            time: Timestamp(0),
+            segment_bytes: 64 << 20,
+            segments_waiting_max: 4,
+            overlay_bytes_max: 256 << 20,
+            threads_max: 10_000,
+            ends_leases: true,
+            directories: None,
+        }
+    }
+
+    pub(crate) fn directories(&self) -> io::Result<Directories> {
+        self.directories.clone().map_or_else(|| Directories::real(&self.dir), Ok)
+    }
+}
+
+/// Why a store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file system refused something.
+    #[error("the store cannot be used: {0}")]
+    Io(#[from] io::Error),
+    /// Another process has it open, or the lock cannot be used.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// What it is cannot be told, or is too new.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The journal cannot be opened.
+    #[error(transparent)]
+    Journal(#[from] journal::OpenError),
+    /// A history file is damaged or too new.
+    #[error("a history file cannot be used. file={file}: {what}")]
+    History {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The catalogue cannot be used.
+    #[error("{0}")]
+    Catalogue(String),
+    /// The catalogue cannot be made anew.
+    #[error(transparent)]
+    Rebuild(#[from] RebuildError),
+    /// An entry of the journal makes no sense.
+    #[error("an entry of the log cannot be read. place={place}: {what}")]
+    Entry {
+        /// Where it is.
+        place: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl From<CatalogueError> for OpenError {
+    fn from(error: CatalogueError) -> Self {
+        Self::Catalogue(error.to_string())
+    }
+}
+
+/// What was found when a store was opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenReport {
+    /// There was nothing; the store is new.
+    pub is_new: bool,
+    /// What was durable and is no longer what it was. What is left is served, what is not is an error to readers.
+    pub damages: Vec<Damage>,
+    /// The torn tail that was cut off. Nobody was told that it was written.
+    pub cut: Option<Cut>,
+    /// Why the catalogue was made anew, if it was.
+    pub rebuilt: Option<String>,
+    /// How many entries of the journal the catalogue had not taken in.
+    pub replayed: usize,
+}
+
+/// An entry that the catalogue does not contain.
+#[derive(Debug)]
+struct Replay {
+    mark: Mark,
+    head: journal::EntryHead,
+    body_bytes: u32,
+    body: Option<Bytes>,
+}
+
+/// The catalogue before the journal was looked at.
+#[derive(Debug)]
+struct Start {
+    catalogue: Catalogue,
+    shelf: Shelf,
+    /// Files that the catalogue does not know, or all if it is to be made anew.
+    unknown: Vec<Index>,
+    /// Segments whose place history files take.
+    sealed: BTreeSet<u64>,
+    watermark: Option<Mark>,
+    rebuild: Option<String>,
+}
+
+/// Opens or makes a store.
+pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenError> {
+    let directories = options.directories()?;
+    let lock = directories.root.lock()?;
+    let (salt, is_new) = identify(&directories, options.time)?;
+    let mut start = Start::look(&directories)?;
+    let mut overlay = Overlay::default();
+    let mut replays = Vec::new();
+    let keeps_all = start.rebuild.is_some() || !start.unknown.is_empty();
+    let watermark = start.watermark.filter(|_| !keeps_all);
+    let mut journal_options = journal::Options::new(salt);
+    journal_options.segment_bytes = options.segment_bytes;
+    let visitor = |found: Found<'_>| visit(&mut overlay, &mut replays, watermark, &found);
+    let (journal, recovery) = Journal::open(directories.log, &journal_options, visitor)?;
+    let live: BTreeSet<u64> = journal.segments().iter().map(|segment| segment.number).collect();
+    start.settle(&live)?;
+    let leftover: Vec<u64> = start.sealed.intersection(&live).copied().collect();
+    if let Some(last) = leftover.last() {
+        overlay.unsealed.forget_before(last + 1);
+        replays.retain(|replay| replay.mark.segment > *last);
+    }
+    let Start { catalogue, shelf, rebuild, .. } = start;
+    let (watermark, threads_end) = catalogue.watermark()?.unwrap_or_default();
+    (overlay.durable, overlay.threads_end) = (watermark, overlay.threads_end.max(threads_end));
+    replays.retain(|replay| replay.mark > watermark);
+    for no in catalogue.running()? {
+        catalogue.thread_by_no(no)?.into_iter().for_each(|stored| overlay.take_up(stored));
+    }
+    replay(&mut overlay, &catalogue, &journal, &replays)?;
+    if options.ends_leases {
+        overlay.end_leases();
+    }
+    for segment in leftover {
+        journal.release(segment).map_err(|error| io::Error::other(error.to_string()))?;
+    }
+    let loses = |damage: &&Damage| !matches!(damage.kind, DamageKind::Header | DamageKind::Slack);
+    let damaged = recovery.damages.iter().filter(loses).map(|damage| damage.segment).collect();
+    let limits = Limits {
+        segments_waiting_max: options.segments_waiting_max,
+        overlay_bytes_max: options.overlay_bytes_max,
+        threads_max: options.threads_max,
+    };
+    let report = OpenReport {
+        is_new,
+        damages: recovery.damages,
+        cut: recovery.cut,
+        rebuilt: rebuild.filter(|_| !is_new),
+        replayed: replays.len(),
+    };
+    Ok((Engine::new(overlay, journal, catalogue, shelf, limits, damaged, lock), report))
+}
+
+fn identify(directories: &Directories, time: Timestamp) -> Result<(Salt, bool), OpenError> {
+    if let Some(identity) = Identity::read(&*directories.root)? {
+        return Ok((identity.salt().ok_or(IdentityError::Damaged)?, false));
+    }
+    if !directories.log.list()?.is_empty() || !directories.history.list()?.is_empty() {
+        return Err(IdentityError::Missing.into());
+    }
+    let mut salt = Salt([0; 8]);
+    getrandom::fill(&mut salt.0).map_err(io::Error::other)?;
+    Identity::new(salt, time).write(&*directories.root)?;
+    Ok((salt, true))
+}
+
+impl Start {
+    fn look(directories: &Directories) -> Result<Self, OpenError> {
+        let (shelf, numbers) = Shelf::open(directories.history.clone())?;
+        let (catalogue, mut rebuild) = open_catalogue(directories.path.as_deref())?;
+        let known = if rebuild.is_some() { Ok(Vec::new()) } else { catalogue.files() };
+        let known = known.unwrap_or_else(|error| {
+            rebuild = Some(error.to_string());
+            Vec::new()
+        });
+        let watermark = match catalogue.watermark() {
+            Ok(found) => found.map(|(mark, _)| mark),
+            Err(error) => {
+                rebuild = Some(error.to_string());
+                None
+            }
+        };
+        let replaced: BTreeSet<u64> = known.iter().flat_map(|file| file.replaces.iter().copied()).collect();
+        for number in numbers.iter().filter(|number| replaced.contains(number)) {
+            shelf.remove(*number)?;
+        }
+        if let Some(missing) = known.iter().find(|file| !numbers.contains(&file.number)) {
+            rebuild = Some(format!("it has a file that is not there. file={}", file_name(missing.number)));
+        }
+        let is_known = |number: &u64| rebuild.is_none() && known.iter().any(|file| file.number == *number);
+        let mut unknown = Vec::new();
+        for number in numbers.iter().filter(|number| !is_known(number) && !replaced.contains(number)) {
+            unknown.push(shelf.index(*number).map_err(|error| damaged(*number, &error))?);
+        }
+        let sealed = known.iter().flat_map(|file| file.sources.iter().copied()).collect();
+        Ok(Self { catalogue, shelf, unknown, sealed, watermark, rebuild })
+    }
+
+    /// Decides about files that the catalogue does not know, and makes it anew if necessary.
+    fn settle(&mut self, live: &BTreeSet<u64>) -> Result<(), OpenError> {
+        // What was sealed and not released is still in the journal, all of it.
+        let is_undone = |index: &Index| {
+            !index.sources.is_empty() && index.sources.iter().all(|segment| live.contains(segment))
+        };
+        let replaced: BTreeSet<u64> =
+            self.unknown.iter().flat_map(|index| index.replaces.iter().copied()).collect();
+        for index in std::mem::take(&mut self.unknown) {
+            if replaced.contains(&index.number) || is_undone(&index) {
+                self.shelf.remove(index.number)?;
+            } else {
+                self.sealed.extend(&index.sources);
+                self.unknown.push(index);
+            }
+        }
+        let watermark = self.watermark.unwrap_or_default();
+        if self.rebuild.is_none() && self.unknown.iter().any(|index| index.last > watermark) {
+            self.rebuild = Some("it is older than the history".to_owned());
+        }
+        if self.rebuild.is_none() {
+            for index in &self.unknown {
+                self.catalogue.learn(index)?;
+                for number in &index.replaces {
+                    self.shelf.remove(*number)?;
+                }
+            }
+            return Ok(());
+        }
+        self.catalogue.clear()?;
+        let mut indexes = Vec::new();
+        for name in self.shelf.disk().list()? {
+            let Some(number) = crate::history::file_number(&name) else { continue };
+            indexes.push(self.shelf.index(number).map_err(|error| damaged(number, &error))?);
+        }
+        rebuild(&self.catalogue, &self.shelf, &indexes)?;
+        self.sealed = indexes.iter().flat_map(|index| index.sources.iter().copied()).collect();
+        Ok(())
+    }
+}
+
+fn damaged(number: u64, error: &HistoryError) -> OpenError {
+    OpenError::History { file: format!("history/{}", file_name(number)), what: error.to_string() }
+}
+
+/// The catalogue, and why it must be made anew if it must.
+fn open_catalogue(path: Option<&Path>) -> Result<(Catalogue, Option<String>), CatalogueError> {
+    let Some(path) = path.map(|path| path.join(CATALOGUE)) else {
+        return Ok((Catalogue::in_memory()?, Some("it is in memory".to_owned())));
+    };
+    let why = match Catalogue::open(&path) {
+        Ok(Some(catalogue)) => return Ok((catalogue, None)),
+        Ok(None) => "it is missing or of another version".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Ok((Catalogue::create(&path)?, Some(why)))
+}
+
+fn visit(overlay: &mut Overlay, replays: &mut Vec<Replay>, watermark: Option<Mark>, found: &Found<'_>) {
+    let Found { position, head, body_bytes, body } = *found;
+    let mark = Mark::from(position);
+    let run = RunNo(u32::try_from(head.run).unwrap_or(u32::MAX));
+    if head.kind == RECORDS {
+        overlay
+            .unsealed
+            .push_batch(head.thread, UnsealedBatch { first: head.first, count: head.count, run, mark });
+    } else {
+        overlay.unsealed.push_fact(head.thread, UnsealedFact { kind: head.kind, run, mark });
+    }
+    if watermark.is_none_or(|watermark| mark > watermark) {
+        let body = body.filter(|_| head.kind != RECORDS).map(Bytes::copy_from_slice);
+        replays.push(Replay { mark, head, body_bytes, body });
+    }
+}
+
+/// Takes in what the catalogue has not.
+fn replay(
+    overlay: &mut Overlay,
+    catalogue: &Catalogue,
+    journal: &Journal,
+    replays: &[Replay],
+) -> Result<(), OpenError> {
+    for Replay { mark, head, body_bytes, body } in replays {
+        let run = RunNo(u32::try_from(head.run).unwrap_or(u32::MAX));
+        let time = Timestamp(head.time_min);
+        overlay.threads_end = overlay.threads_end.max(head.thread + 1);
+        let item = if head.kind == RECORDS {
+            let bytes = record_bytes(u64::from(*body_bytes), head.count);
+            Item::Records { head: BatchHead { first: head.first, count: head.count, run, time }, bytes }
+        } else {
+            let unreadable = |what: String| OpenError::Entry {
+                place: format!("log/{}, thread={}", journal::Position::from(*mark), head.thread),
+                what,
+            };
+            let body = match body {
+                Some(body) => body.clone(),
+                None => {
+                    let entry =
+                        journal.read((*mark).into()).map_err(|error| unreadable(error.to_string()))?;
+                    Bytes::copy_from_slice(entry.body())
+                }
+            };
+            let entry =
+                FactEntry { kind: head.kind, flags: head.flags & PACKED, run, time, tail: head.first, body };
+            Item::of_fact(&entry).map_err(|error| unreadable(error.to_string()))?
+        };
+        if !overlay.has(head.thread) {
+            catalogue.thread_by_no(head.thread)?.into_iter().for_each(|stored| overlay.take_up(stored));
+        }
+        overlay.replay(head.thread, &item, *mark);
+    }
+    Ok(())
+}

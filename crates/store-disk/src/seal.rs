@@ -1,0 +1,257 @@
+//! Sealing: what is settled moves from the journal into a history file.
+//!
+//! The oldest segments go first, so that history always comes before the journal. The file is whole before the catalogue learns of it,
+//! and that is durable before the segments are released. Until the first of them is gone the file is as good as absent: what finds it
+//! and all of its segments removes it.
+
+use crate::catalogue::CatalogueError;
+use crate::engine::Engine;
+use crate::entry::{self, BatchHead, CHECKPOINT, DELETED, FactEntry, OPENED};
+use crate::history::{BlockAbout, BlockBuilder, BlockKind, HistoryWriter, Index, Mark, Place, Span};
+use crate::journal::{ReleaseError, SubmitError};
+use crate::kept::Kept;
+use crate::unsealed::UnsealedThread;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::PoisonError;
+use threadline_log::{Error, RunNo};
+
+/// Why sealing stopped. Nothing is lost: what was not sealed is where it was.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SealError {
+    #[error("a history file cannot be written: {0}")]
+    Write(#[from] io::Error),
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
+    #[error(transparent)]
+    Rotate(#[from] SubmitError),
+    #[error("{0}")]
+    Data(#[from] Error),
+}
+
+impl From<SealError> for Error {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::Data(error) => error,
+            SealError::Catalogue(error) => error.into(),
+            SealError::Write(_) | SealError::Release(_) | SealError::Rotate(_) => {
+                Self::Unavailable(error.to_string())
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Seals the segments before the active one that may be.
+    ///
+    /// `active` is a segment that everything before it was completed.
+    pub(crate) fn seal(&self, active: u64) -> Result<(), SealError> {
+        let _sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
+        let sources = self.choose(active);
+        let Some(last) = sources.last() else { return Ok(()) };
+        let segment_end = last + 1;
+        // What the file will hold must be behind the catalogue's watermark.
+        self.flush()?;
+        let (unsealed, threads_end) = {
+            let overlay = self.core.overlay();
+            (overlay.unsealed.before(segment_end), overlay.threads_end)
+        };
+        let index = self.write_history(&sources, &unsealed, threads_end)?;
+        let layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = index {
+            self.catalogue.learn(&index)?;
+        }
+        self.core.overlay().unsealed.forget_before(segment_end);
+        drop(layout);
+        self.catalogue.sync()?;
+        for segment in sources {
+            self.journal.release(segment)?;
+        }
+        Ok(())
+    }
+
+    /// The segments to be sealed: the oldest, as long as no run that goes on has records there or too many wait.
+    fn choose(&self, active: u64) -> Vec<u64> {
+        let segments = self.journal.segments();
+        let waiting = segments.iter().filter(|segment| !segment.is_active && segment.number < active);
+        let waiting: Vec<u64> = waiting.map(|segment| segment.number).collect();
+        let overlay = self.core.overlay();
+        let mut chosen = Vec::new();
+        for (index, segment) in waiting.iter().enumerate() {
+            let too_many = waiting.len() - index > self.limits.segments_waiting_max;
+            if self.damaged.contains(segment) || (!too_many && overlay.is_running_before(segment + 1)) {
+                break;
+            }
+            chosen.push(*segment);
+        }
+        chosen
+    }
+
+    fn write_history(
+        &self,
+        sources: &[u64],
+        unsealed: &[(u64, UnsealedThread)],
+        threads_end: u64,
+    ) -> Result<Option<Index>, SealError> {
+        let marks = unsealed.iter().flat_map(|(_, thread)| {
+            let batches = thread.batches.iter().map(|batch| batch.mark);
+            batches.chain(thread.facts.iter().map(|fact| fact.mark))
+        });
+        let segment = *sources.last().expect("there is something to seal");
+        let last = marks.max().unwrap_or_default().max(Mark { segment, byte: 0 });
+        let number = self.shelf.take_number();
+        let index = Index {
+            number,
+            order: sources[0],
+            sources: sources.to_vec(),
+            last,
+            threads_end,
+            ..Index::default()
+        };
+        let mut writer = HistoryWriter::new(self.shelf.disk().clone(), index)?;
+        for (no, thread) in unsealed {
+            match self.kept(*no)? {
+                Some(kept) => self.seal_thread(&mut writer, *no, &kept, thread)?,
+                None => self.seal_tombstone(&mut writer, *no, thread)?,
+            }
+        }
+        let index = writer.index_mut();
+        if index.blocks.is_empty() && index.spans.is_empty() {
+            writer.abandon()?;
+            return Ok(None);
+        }
+        Ok(Some(writer.finish()?))
+    }
+
+    /// What is kept of a thread's records. None if it was deleted.
+    pub(crate) fn kept(&self, no: u64) -> Result<Option<Kept>, CatalogueError> {
+        {
+            let overlay = self.core.overlay();
+            if overlay.has(no) {
+                return Ok(overlay.kept(no));
+            }
+        }
+        Ok(self.catalogue.thread_by_no(no)?.map(|stored| Kept::of(&stored.state, &stored.compacted)))
+    }
+
+    /// Of a deleted thread nothing is kept, but that it was deleted as long as history has more of it.
+    fn seal_tombstone(
+        &self,
+        writer: &mut HistoryWriter,
+        no: u64,
+        thread: &UnsealedThread,
+    ) -> Result<(), SealError> {
+        let Some(deleted) = thread.facts.iter().find(|fact| fact.kind == DELETED) else { return Ok(()) };
+        if self.catalogue.has_blocks_elsewhere(no, 0)? {
+            let mut blocks = FactBlocks::new(no);
+            blocks.about.tombstone = true;
+            blocks.push(writer, &self.unsealed_fact(no, deleted.mark)?)?;
+            blocks.end(writer)?;
+        }
+        Ok(())
+    }
+
+    fn seal_thread(
+        &self,
+        writer: &mut HistoryWriter,
+        no: u64,
+        kept: &Kept,
+        thread: &UnsealedThread,
+    ) -> Result<(), SealError> {
+        let mut blocks = FactBlocks::new(no);
+        for fact in &thread.facts {
+            blocks.push(writer, &self.unsealed_fact(no, fact.mark)?)?;
+        }
+        blocks.end(writer)?;
+        let mut blocks = RecordBlocks::new(no);
+        let mut spans: BTreeMap<RunNo, Span> = BTreeMap::new();
+        for batch in &thread.batches {
+            let (head, body) = self.unsealed_batch(no, batch.first, batch.mark)?;
+            let empty = Span {
+                thread: no,
+                run: head.run.0,
+                first: head.first,
+                end: 0,
+                count: 0,
+                bytes: 0,
+                time: head.time.0,
+            };
+            let span = spans.entry(head.run).or_insert(empty);
+            span.end = head.end();
+            span.count += u64::from(head.count);
+            span.bytes += entry::record_bytes(body.len() as u64, head.count);
+            span.time = span.time.max(head.time.0);
+            if let Some((head, body)) = kept.keep(head, body)? {
+                blocks.push(writer, head, &body)?;
+            }
+        }
+        blocks.end(writer)?;
+        writer.index_mut().spans.extend(spans.into_values());
+        Ok(())
+    }
+}
+
+/// Blocks with the facts of a thread.
+#[derive(Debug)]
+pub(crate) struct FactBlocks {
+    block: BlockBuilder,
+    pub(crate) about: BlockAbout,
+}
+
+impl FactBlocks {
+    pub(crate) fn new(thread: u64) -> Self {
+        Self { block: BlockBuilder::new(BlockKind::Facts, thread), about: BlockAbout::default() }
+    }
+
+    pub(crate) fn push(&mut self, writer: &mut HistoryWriter, fact: &FactEntry) -> io::Result<()> {
+        if self.block.is_full_for(fact.body.len()) {
+            self.end(writer)?;
+        }
+        if [OPENED, CHECKPOINT].contains(&fact.kind) {
+            self.about.places.push(Place { item: self.block.count(), kind: fact.kind, run: fact.run.0 });
+        }
+        self.block.push_fact(fact);
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self, writer: &mut HistoryWriter) -> io::Result<()> {
+        let next = BlockBuilder::new(BlockKind::Facts, self.block.thread());
+        writer.push(&std::mem::replace(&mut self.block, next), std::mem::take(&mut self.about))
+    }
+}
+
+/// Blocks with the records of a thread.
+#[derive(Debug)]
+pub(crate) struct RecordBlocks {
+    block: BlockBuilder,
+    about: BlockAbout,
+}
+
+impl RecordBlocks {
+    pub(crate) fn new(thread: u64) -> Self {
+        Self { block: BlockBuilder::new(BlockKind::Records, thread), about: BlockAbout::default() }
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        writer: &mut HistoryWriter,
+        head: BatchHead,
+        body: &[u8],
+    ) -> io::Result<()> {
+        if self.block.is_full_for(body.len()) {
+            self.end(writer)?;
+        }
+        if !self.about.runs.iter().any(|(run, _)| *run == head.run.0) {
+            self.about.runs.push((head.run.0, head.first));
+        }
+        self.block.push_batch(head, body);
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self, writer: &mut HistoryWriter) -> io::Result<()> {
+        let next = BlockBuilder::new(BlockKind::Records, self.block.thread());
+        writer.push(&std::mem::replace(&mut self.block, next), std::mem::take(&mut self.about))
+    }
+}

@@ -1,0 +1,119 @@
+//! Where the data is that is in the journal and not yet in history.
+
+use crate::entry::{DELETED, fact_kind};
+use crate::history::Mark;
+use crate::overlay::Item;
+use std::collections::HashMap;
+use std::ops::Range;
+use threadline_log::RunNo;
+
+/// A batch of records in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UnsealedBatch {
+    pub(crate) first: u64,
+    pub(crate) count: u32,
+    pub(crate) run: RunNo,
+    pub(crate) mark: Mark,
+}
+
+impl UnsealedBatch {
+    pub(crate) fn end(&self) -> u64 {
+        self.first + u64::from(self.count)
+    }
+}
+
+/// A fact in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UnsealedFact {
+    pub(crate) kind: u8,
+    pub(crate) run: RunNo,
+    pub(crate) mark: Mark,
+}
+
+/// What a thread has in the journal, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UnsealedThread {
+    pub(crate) batches: Vec<UnsealedBatch>,
+    pub(crate) facts: Vec<UnsealedFact>,
+}
+
+/// What is in the journal and not in history, by thread.
+#[derive(Debug, Default)]
+pub(crate) struct Unsealed {
+    threads: HashMap<u64, UnsealedThread>,
+}
+
+impl Unsealed {
+    /// Notes where an item is.
+    pub(crate) fn push(&mut self, thread: u64, item: &Item, mark: Mark) {
+        match item {
+            Item::Records { head, .. } => {
+                self.push_batch(
+                    thread,
+                    UnsealedBatch { first: head.first, count: head.count, run: head.run, mark },
+                );
+            }
+            Item::Fact { fact, .. } => {
+                let (kind, run) = fact_kind(fact);
+                self.push_fact(thread, UnsealedFact { kind, run, mark });
+            }
+        }
+    }
+
+    pub(crate) fn push_batch(&mut self, thread: u64, batch: UnsealedBatch) {
+        self.threads.entry(thread).or_default().batches.push(batch);
+    }
+
+    /// Notes where a fact is. Of a deleted thread nothing else is kept.
+    pub(crate) fn push_fact(&mut self, thread: u64, fact: UnsealedFact) {
+        let found = self.threads.entry(thread).or_default();
+        if fact.kind == DELETED {
+            *found = UnsealedThread::default();
+        }
+        found.facts.push(fact);
+    }
+
+    /// The batches of a thread in a range of offsets.
+    pub(crate) fn batches(&self, thread: u64, offsets: &Range<u64>) -> &[UnsealedBatch] {
+        let Some(found) = self.threads.get(&thread) else { return &[] };
+        let start = found.batches.partition_point(|batch| batch.end() <= offsets.start);
+        let end = found.batches.partition_point(|batch| batch.first < offsets.end);
+        found.batches.get(start..end).unwrap_or_default()
+    }
+
+    /// Where the last fact of a kind about a run is.
+    pub(crate) fn fact(&self, thread: u64, kind: u8, run: RunNo) -> Option<Mark> {
+        let facts = &self.threads.get(&thread)?.facts;
+        facts.iter().rev().find(|fact| fact.kind == kind && fact.run == run).map(|fact| fact.mark)
+    }
+
+    pub(crate) fn has_records_of(&self, thread: u64, run: RunNo, segment_end: u64) -> bool {
+        let batches = self.threads.get(&thread).map(|found| &found.batches[..]).unwrap_or_default();
+        let before = batches.partition_point(|batch| batch.mark.segment < segment_end);
+        batches[..before].iter().any(|batch| batch.run == run)
+    }
+
+    /// What the threads have in the segments before this one, in order of their numbers.
+    pub(crate) fn before(&self, segment_end: u64) -> Vec<(u64, UnsealedThread)> {
+        let mut found = Vec::new();
+        for (no, thread) in &self.threads {
+            let batches = thread.batches.partition_point(|batch| batch.mark.segment < segment_end);
+            let facts = thread.facts.partition_point(|fact| fact.mark.segment < segment_end);
+            if batches + facts > 0 {
+                let (batches, facts) = (thread.batches[..batches].to_vec(), thread.facts[..facts].to_vec());
+                found.push((*no, UnsealedThread { batches, facts }));
+            }
+        }
+        found.sort_unstable_by_key(|(no, _)| *no);
+        found
+    }
+
+    /// Forgets the segments before this one.
+    pub(crate) fn forget_before(&mut self, segment_end: u64) {
+        self.threads.retain(|_, thread| {
+            thread.batches.drain(..thread.batches.partition_point(|batch| batch.mark.segment < segment_end));
+            thread.facts.drain(..thread.facts.partition_point(|fact| fact.mark.segment < segment_end));
+            !thread.batches.is_empty() || !thread.facts.is_empty()
+        });
+    }
+}

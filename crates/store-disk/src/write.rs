@@ -1,0 +1,306 @@
+//! The way of a write: admitted, submitted in the same order, visible when durable.
+
+use crate::engine::Engine;
+use crate::entry::{self, Attached, BatchHead, RECORDS};
+use crate::journal::format::FLAG_FACT;
+use crate::journal::{CommitError, EntryHead, SubmitError};
+use crate::overlay::{Item, Known, Overlay, View, Write};
+use bytes::Bytes;
+use std::sync::Arc;
+use threadline_log::fact::Fact;
+use threadline_log::state::{Admission, Admitted, ThreadState};
+use threadline_log::store::{Ack, Append, OpenRun, Opened};
+use threadline_log::{Epoch, Error, NewRecord, ThreadKey, Timestamp};
+use tokio::sync::oneshot;
+
+/// Facts up to this length are in sidecars, so that opening need not read the segment.
+const SIDECAR_FACT_BYTES_MAX: usize = 4096;
+
+/// What is to be written.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    write: Write,
+    entries: Vec<(EntryHead, Bytes)>,
+    tail: u64,
+}
+
+/// The records of a write, encoded before their place is known.
+#[derive(Debug)]
+struct Batch {
+    count: u32,
+    bytes: u64,
+    body: Bytes,
+}
+
+type Completed = oneshot::Receiver<Result<(), CommitError>>;
+
+impl Plan {
+    /// Nothing yet, for a thread with this tail.
+    pub(crate) fn new(thread: u64, tail: u64) -> Self {
+        Self { write: Write { thread, items: Vec::new() }, entries: Vec::new(), tail }
+    }
+
+    /// Adds a fact, with bytes that belong to it.
+    pub(crate) fn fact(mut self, time: Timestamp, fact: Fact, attached: &Attached, delta: Bytes) -> Self {
+        let entry = entry::encode_fact(time, self.tail, &fact, attached);
+        let sidecar = if entry.body.len() <= SIDECAR_FACT_BYTES_MAX { FLAG_FACT } else { 0 };
+        let head = EntryHead {
+            kind: entry.kind,
+            flags: entry.flags | sidecar,
+            thread: self.write.thread,
+            run: u64::from(entry.run.0),
+            first: self.tail,
+            count: 0,
+            time_min: time.0,
+            time_max: time.0,
+        };
+        self.entries.push((head, entry.body));
+        self.write.items.push(Item::Fact { time, tail: self.tail, fact, delta });
+        self
+    }
+
+    fn facts(self, time: Timestamp, facts: Vec<Fact>) -> Self {
+        facts.into_iter().fold(self, |plan, fact| plan.fact(time, fact, &Attached::default(), Bytes::new()))
+    }
+
+    fn records(mut self, admitted: &Admitted, batch: &Batch) -> Self {
+        if batch.count == 0 {
+            return self;
+        }
+        let Admitted { run, first, time, .. } = *admitted;
+        let head = EntryHead {
+            kind: RECORDS,
+            flags: 0,
+            thread: self.write.thread,
+            run: u64::from(run.0),
+            first,
+            count: batch.count,
+            time_min: time.0,
+            time_max: time.0,
+        };
+        self.entries.push((head, batch.body.clone()));
+        let head = BatchHead { first, count: batch.count, run, time };
+        self.tail = head.end();
+        self.write.items.push(Item::Records { head, bytes: batch.bytes });
+        self
+    }
+}
+
+impl Batch {
+    fn new(records: &[NewRecord]) -> Result<Self, Error> {
+        let bytes = records.iter().map(|record| record.bytes.len()).sum();
+        let too_large = || Error::TooLarge { bytes, max: u32::MAX as usize >> 2 };
+        let count = u32::try_from(records.len()).ok().ok_or_else(too_large)?;
+        let body = entry::encode_records(records).ok_or_else(too_large)?.into();
+        Ok(Self { count, bytes: bytes as u64, body })
+    }
+}
+
+/// What becomes of a write that was looked at.
+enum Decision<T> {
+    Write(Plan, T),
+    /// There is nothing to do, once all up to an offset is durable.
+    After(u64, T),
+}
+
+impl Engine {
+    /// Looks at a thread, which is taken up from the catalogue if it is not in use.
+    pub(crate) async fn look<T>(
+        self: &Arc<Self>,
+        key: &ThreadKey,
+        view: View,
+        mut f: impl FnMut(&mut Overlay, Option<u64>) -> T,
+    ) -> Result<T, Error> {
+        loop {
+            let evictions = {
+                let mut overlay = self.core.overlay();
+                match overlay.find(key, view) {
+                    Known::Thread(no) => return Ok(f(&mut overlay, Some(no))),
+                    Known::Absent => return Ok(f(&mut overlay, None)),
+                    Known::Unknown => overlay.evictions,
+                }
+            };
+            let wanted = key.clone();
+            let stored = self.in_background(move |engine| engine.catalogue.thread_by_name(&wanted)).await??;
+            let mut overlay = self.core.overlay();
+            if overlay.evictions != evictions {
+                continue;
+            }
+            if let Some(stored) = stored {
+                overlay.take_up(stored);
+            }
+            let no = match overlay.find(key, view) {
+                Known::Thread(no) => Some(no),
+                Known::Absent | Known::Unknown => None,
+            };
+            return Ok(f(&mut overlay, no));
+        }
+    }
+
+    /// Does what waits for files where it holds up nobody.
+    pub(crate) async fn in_background<T: Send + 'static>(
+        self: &Arc<Self>,
+        f: impl FnOnce(&Arc<Self>) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let engine = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || f(&engine)).await;
+        done.map_err(|error| Error::Unavailable(format!("the work was not ended: {error}")))
+    }
+
+    /// Lets `decide` look at the state of a thread, writes what it says, and waits until that is durable.
+    async fn decide<T>(
+        self: &Arc<Self>,
+        key: &ThreadKey,
+        mut decide: impl FnMut(&Overlay, Option<(u64, &ThreadState)>) -> Result<Decision<T>, Error>,
+    ) -> Result<T, Error> {
+        self.make_room().await?;
+        loop {
+            let mut completed = self.core.completed.subscribe();
+            completed.mark_unchanged();
+            let looked = self.look(key, View::Admitted, |overlay, no| {
+                let known = no.and_then(|no| Some((no, overlay.state(no, View::Admitted)?)));
+                Ok::<_, Error>(match decide(overlay, known)? {
+                    Decision::Write(plan, value) => (self.submit(overlay, plan).map(Ok), value),
+                    Decision::After(end, value) => (Ok(Err(end)), value),
+                })
+            });
+            match looked.await?? {
+                (Ok(Ok(committed)), value) => return finish(committed, value).await,
+                (Ok(Err(end)), value) => return self.after(key, end, value).await,
+                (Err(SubmitError::Full { .. }), _) => {
+                    // Something is on its way, and makes room when it arrives.
+                    _ = completed.changed().await;
+                }
+                (Err(error), _) => return Err(refused(&error)),
+            }
+        }
+    }
+
+    /// Waits while the catalogue is too far behind.
+    async fn make_room(self: &Arc<Self>) -> Result<(), Error> {
+        if let Some(trouble) = self.trouble() {
+            return Err(Error::Unavailable(trouble));
+        }
+        if self.core.overlay().dirty_bytes() > self.limits.overlay_bytes_max {
+            let flushed = self.in_background(|engine| engine.flush()).await?;
+            flushed.map_err(|error| Error::Unavailable(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until everything of a thread up to an offset is durable.
+    async fn after<T>(self: &Arc<Self>, key: &ThreadKey, end: u64, value: T) -> Result<T, Error> {
+        let mut completed = self.core.completed.subscribe();
+        loop {
+            let tail = self
+                .look(key, View::Durable, |overlay, no| {
+                    no.and_then(|no| overlay.state(no, View::Durable)).map(ThreadState::tail)
+                })
+                .await?;
+            if tail.is_some_and(|tail| tail >= end) {
+                return Ok(value);
+            }
+            if let Some(trouble) = self.trouble() {
+                return Err(Error::Indeterminate(trouble));
+            }
+            _ = completed.changed().await;
+        }
+    }
+
+    /// Puts a write into the journal's queue. Whoever has the overlay has the order.
+    fn submit(&self, overlay: &mut Overlay, plan: Plan) -> Result<Completed, SubmitError> {
+        let mut frames = self.journal.frames();
+        let starts: Vec<u32> = plan.entries.iter().map(|(head, body)| frames.push(head, body)).collect();
+        let (sender, receiver) = oneshot::channel();
+        let (core, write) = (Arc::clone(&self.core), Arc::new(plan.write));
+        let written = Arc::clone(&write);
+        self.journal.submit(frames, move |result| {
+            let result = result.map(|committed| {
+                let marks = starts.into_iter().map(|start| committed.position(start).into());
+                core.overlay().commit(&written, marks);
+                core.note_commit(committed.start.segment);
+            });
+            core.completed.send_modify(|count| *count += 1);
+            // Whoever asked may have gone.
+            _ = sender.send(result);
+        })?;
+        overlay.admit(&write);
+        Ok(receiver)
+    }
+}
+
+async fn finish<T>(completed: Completed, value: T) -> Result<T, Error> {
+    match completed.await {
+        Ok(Ok(())) => Ok(value),
+        Ok(Err(CommitError::Unavailable(failure))) => Err(Error::Unavailable(failure.to_string())),
+        Ok(Err(CommitError::Indeterminate(failure))) => Err(Error::Indeterminate(failure.to_string())),
+        Err(_) => Err(Error::Indeterminate("the store was closed".to_owned())),
+    }
+}
+
+fn refused(error: &SubmitError) -> Error {
+    match error {
+        SubmitError::TooLarge { bytes, max } => Error::TooLarge { bytes: *bytes, max: *max },
+        SubmitError::Unavailable(failure) => Error::Unavailable(failure.to_string()),
+        SubmitError::Closed | SubmitError::Full { .. } => Error::Unavailable(error.to_string()),
+    }
+}
+
+impl Engine {
+    pub(crate) async fn open_run(self: &Arc<Self>, open: OpenRun) -> Result<Opened, Error> {
+        let batch = Batch::new(&open.records)?;
+        let request = Attached::new(open.request.clone());
+        self.decide(&open.thread, |overlay, known| {
+            let made = ThreadState::new(open.thread.clone(), open.incarnation, open.time);
+            let admitted = known.map_or(&made, |(_, state)| state).admit_open(&open)?;
+            let mut plan = Plan::new(known.map_or(overlay.threads_end, |(no, _)| no), admitted.first);
+            if known.is_none() {
+                let created = Fact::Created { key: open.thread.clone(), incarnation: open.incarnation };
+                let described = Fact::Described { change: open.metadata.clone() };
+                plan = plan.facts(open.time, vec![created, described]);
+            }
+            for fact in admitted.before.clone() {
+                plan = plan.fact(admitted.time, fact, &request, Bytes::new());
+            }
+            let plan = plan.records(&admitted, &batch).facts(admitted.time, admitted.after.clone());
+            let Admitted { run, first, time, .. } = admitted;
+            let ack = Ack { first, count: u64::from(batch.count), time, repeated: false };
+            let incarnation = known.map_or(open.incarnation, |(_, state)| state.incarnation());
+            Ok(Decision::Write(plan, Opened { run, epoch: Epoch(1), incarnation, ack }))
+        })
+        .await
+    }
+
+    pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Ack, Error> {
+        let batch = Batch::new(&append.records)?;
+        self.decide(&append.thread, |_, known| {
+            let (no, state) = known.ok_or_else(|| Error::NoThread(append.thread.clone()))?;
+            match state.admit_append(&append)? {
+                Admission::Repeated(ack) => Ok(Decision::After(ack.offsets().end, ack)),
+                Admission::New(admitted) => {
+                    let Admitted { first, time, .. } = admitted;
+                    let plan = Plan::new(no, first).records(&admitted, &batch).facts(time, admitted.after);
+                    let ack = Ack { first, count: u64::from(batch.count), time, repeated: false };
+                    Ok(Decision::Write(plan, ack))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Writes a fact about a thread, as its state says, and the bytes that belong to it.
+    pub(crate) async fn state_fact(
+        self: &Arc<Self>,
+        key: &ThreadKey,
+        attached: &Attached,
+        delta: &Bytes,
+        admit: impl Fn(&ThreadState) -> Result<(Timestamp, Fact), Error>,
+    ) -> Result<(), Error> {
+        self.decide(key, |_, known| {
+            let (no, state) = known.ok_or_else(|| Error::NoThread(key.clone()))?;
+            let (time, fact) = admit(state)?;
+            Ok(Decision::Write(Plan::new(no, state.tail()).fact(time, fact, attached, delta.clone()), ()))
+        })
+        .await
+    }
+}

@@ -1,0 +1,70 @@
+//! Stores in directories that are removed afterwards.
+
+use async_trait::async_trait;
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+use threadline_log::Store;
+use threadline_store_disk::{DiskOptions, DiskStore, OpenReport};
+use threadline_testkit::store::{Ending, Harness};
+
+/// Segments so small that a test fills several.
+pub(crate) const SEGMENT_BYTES: u32 = 16 << 10;
+
+/// Options for tests.
+pub(crate) fn options(dir: &Path) -> DiskOptions {
+    DiskOptions { segment_bytes: SEGMENT_BYTES, threads_max: 2, ..DiskOptions::new(dir) }
+}
+
+/// Opens a store.
+pub(crate) fn open(dir: &Path) -> (DiskStore, OpenReport) {
+    DiskStore::open(&options(dir)).expect("a store")
+}
+
+/// A store in a directory of its own.
+#[derive(Debug)]
+pub(crate) struct InDirectory {
+    dir: TempDir,
+    /// The catalogue is lost whenever the store is opened again.
+    loses_catalogue: bool,
+    segment_bytes: u32,
+}
+
+impl InDirectory {
+    pub(crate) fn new() -> Self {
+        Self { dir: TempDir::new().expect("a directory"), loses_catalogue: false, segment_bytes: 4 << 20 }
+    }
+
+    pub(crate) fn forgetful() -> Self {
+        Self { loses_catalogue: true, ..Self::new() }
+    }
+
+    fn start(&self) -> Arc<dyn Store> {
+        let options = DiskOptions {
+            segment_bytes: self.segment_bytes,
+            // The contract is that of any store, also of those whose leases are other processes'.
+            ends_leases: false,
+            ..options(self.dir.path())
+        };
+        Arc::new(DiskStore::open(&options).expect("a store").0)
+    }
+}
+
+#[async_trait]
+impl Harness for InDirectory {
+    async fn open(&self) -> Arc<dyn Store> {
+        self.start()
+    }
+
+    async fn reopen(&self, store: Arc<dyn Store>, ending: Ending) -> Arc<dyn Store> {
+        if ending == Ending::Clean {
+            store.close().await;
+        }
+        assert_eq!(Arc::strong_count(&store), 1, "nobody else has it");
+        drop(store);
+        if self.loses_catalogue {
+            std::fs::remove_file(self.dir.path().join("catalogue.sqlite")).expect("a catalogue");
+        }
+        self.start()
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the embedded store through its public interface.
+
+mod contract;
+mod harness;
