@@ -142,9 +142,9 @@ impl Store for MemoryStore {
         time: Timestamp,
     ) -> Result<Epoch, Error> {
         self.change(thread, |thread| {
-            let (epoch, fact) = thread.state.admit_claim(run, epoch, claim, time)?;
+            let fact = thread.state.admit_claim(run, epoch, claim, time)?;
             thread.state.apply(time, &fact);
-            Ok(epoch)
+            Ok(claim.epoch_after(epoch))
         })
     }
 

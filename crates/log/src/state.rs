@@ -230,7 +230,7 @@ impl ThreadState {
         epoch: Epoch,
         claim: Claim,
         time: Timestamp,
-    ) -> Result<(Epoch, Fact), Error> {
+    ) -> Result<Fact, Error> {
         let info = self.run(run)?;
         if !info.is_running() {
             return Err(Error::RunEnded(info.id.clone()));
@@ -238,12 +238,11 @@ impl ThreadState {
         if epoch != info.epoch {
             return Err(Error::Fenced { given: epoch, current: info.epoch });
         }
-        let (epoch, lease_until) = match claim {
-            Claim::Renew(until) => (epoch, until),
+        let lease_until = match claim {
             Claim::TakeOver(_) if info.lease_until > time => return Err(Error::RunActive(info.id.clone())),
-            Claim::TakeOver(until) => (Epoch(epoch.0 + 1), until),
+            Claim::Renew(until) | Claim::TakeOver(until) => until,
         };
-        Ok((epoch, Fact::Claimed { run, epoch, lease_until }))
+        Ok(Fact::Claimed { run, epoch: claim.epoch_after(epoch), lease_until })
     }
 
     /// Whether a checkpoint may be kept.

@@ -95,6 +95,17 @@ pub enum Claim {
     TakeOver(Timestamp),
 }
 
+impl Claim {
+    /// The epoch of the run's writer afterwards.
+    #[must_use]
+    pub const fn epoch_after(self, epoch: Epoch) -> Epoch {
+        match self {
+            Self::Renew(_) => epoch,
+            Self::TakeOver(_) => Epoch(epoch.0 + 1),
+        }
+    }
+}
+
 /// Records that are durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use threadline_log::fact::Fact;
 use threadline_log::run::RunInfo;
 use threadline_log::state::ThreadState;
-use threadline_log::store::{Ack, Append, OpenRun, Opened, Page};
+use threadline_log::store::{Ack, Append, Claim, OpenRun, Opened, Page};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
 use threadline_log::{Checkpoint, Epoch, Error, RunNo, Store, ThreadKey, Timestamp};
 
@@ -101,11 +101,12 @@ impl Store for DiskStore {
         thread: &ThreadKey,
         run: RunNo,
         epoch: Epoch,
-        lease_until: Timestamp,
+        claim: Claim,
         time: Timestamp,
-    ) -> Result<(), Error> {
-        let admit = |state: &ThreadState| Ok((time, state.admit_claim(run, epoch, lease_until, time)?));
-        self.engine.state_fact(thread, &Attached::default(), &Bytes::new(), admit).await
+    ) -> Result<Epoch, Error> {
+        let admit = |state: &ThreadState| Ok((time, state.admit_claim(run, epoch, claim, time)?));
+        self.engine.state_fact(thread, &Attached::default(), &Bytes::new(), admit).await?;
+        Ok(claim.epoch_after(epoch))
     }
 
     async fn describe(
