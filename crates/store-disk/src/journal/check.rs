@@ -47,7 +47,6 @@ pub fn check(disk: &dyn Disk) -> Result<Vec<Finding>, OpenError> {
     let mut findings: Vec<Finding> =
         survey.leftovers.iter().map(|file| Finding::Leftover { file: file.clone() }).collect();
     let mut before = None;
-    let mut buffer = Vec::new();
     for (place, file) in survey.segments.iter().enumerate() {
         let Some(salt) = survey.salt.filter(|_| !file.is_gone) else {
             before = None;
@@ -55,13 +54,15 @@ pub fn check(disk: &dyn Disk) -> Result<Vec<Finding>, OpenError> {
         };
         let bound = survey.bound(place);
         let mut found = Vec::new();
-        let scan = file.load(salt, bound, before, &mut buffer)?;
-        let scanned = scan.run(&mut |entry| found.push(Known::of(&entry)));
+        let scanned = file
+            .walk(salt, bound, before)
+            .run(&mut |entry| found.push(Known::of(&entry)))
+            .map_err(OpenError::io(file.name()))?;
         before = scanned.next_group;
         let bytes = file.load_sidecar(disk).unwrap_or_default();
         let sidecar = Sidecar::verified(&bytes, salt);
         let known: Option<Vec<Known>> =
-            sidecar.and_then(|sidecar| sidecar.entries()).map(|all| all.iter().map(Known::of).collect());
+            sidecar.map(|sidecar| sidecar.entries().map(|entry| Known::of(&entry)).collect());
         let agrees = known.as_ref() == Some(&found) && file.sidecar(&bytes, salt, bound).is_some();
         report(file, &scanned, bound, agrees, &known.unwrap_or_default(), &mut findings);
     }

@@ -35,27 +35,30 @@ impl Group {
         group[4..8].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Reads the header at `at` in the bytes of a segment, without a look at the checksum.
-    pub(super) fn read(segment: &[u8], at: Position) -> Option<Self> {
-        let header: &[u8; GROUP_HEADER_BYTES] = segment.get(at.byte as usize..)?.first_chunk()?;
-        let bytes = u32_at(header, 16);
-        let fits = bytes as usize >= GROUP_HEADER_BYTES && bytes as usize <= segment.len() - at.byte as usize;
+    /// Reads the header at the front of `bytes`, without a look at the checksum.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let header: &[u8; GROUP_HEADER_BYTES] = bytes.first_chunk()?;
         let watermark = Position { segment: u64_at(header, 24), byte: u32_at(header, 32) };
-        let group = Self { number: u64_at(header, 8), bytes, entries: u32_at(header, 20), watermark };
-        (header[..4] == GROUP_MAGIC && fits).then_some(group)
+        let group = Self {
+            number: u64_at(header, 8),
+            bytes: u32_at(header, 16),
+            entries: u32_at(header, 20),
+            watermark,
+        };
+        (header[..4] == GROUP_MAGIC && group.bytes as usize >= GROUP_HEADER_BYTES).then_some(group)
     }
 
-    /// Whether the checksum of the group holds that was read there.
-    pub(super) fn is_valid(&self, segment: &[u8], at: Position, salt: Salt) -> bool {
-        let start = at.byte as usize;
-        let group = &segment[start..start + self.bytes as usize];
-        let stored = u32::from_le_bytes(*group[4..].first_chunk().expect("groups have a header"));
-        checksum(salt.group_seed(at), &group[8..]) == stored
+    /// Whether `bytes`, from which it was read, are at least the group, and its checksum holds at this position.
+    pub(super) fn is_valid(&self, bytes: &[u8], at: Position, salt: Salt) -> bool {
+        bytes.get(..self.bytes as usize).is_some_and(|group| {
+            let stored = u32::from_le_bytes(*group[4..].first_chunk().expect("groups have a header"));
+            checksum(salt.group_seed(at), &group[8..]) == stored
+        })
     }
 
-    /// Reads and verifies the group at `at` in the bytes of a segment.
-    pub(super) fn verified(segment: &[u8], at: Position, salt: Salt) -> Option<Self> {
-        Self::read(segment, at).filter(|group| group.is_valid(segment, at, salt))
+    /// Reads and verifies the group at the front of `bytes`, which is at this position.
+    pub(super) fn verified(bytes: &[u8], at: Position, salt: Salt) -> Option<Self> {
+        Self::read(bytes).filter(|group| group.is_valid(bytes, at, salt))
     }
 }
 

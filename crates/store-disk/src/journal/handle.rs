@@ -8,8 +8,9 @@ use super::frames::{Committed, Frames};
 use super::keeper::Keeper;
 use super::open::{Opened, Recovery, open};
 use super::queue::{End, Item, Queue};
-use super::scan::{Bound, Scan};
+use super::scan::Bound;
 use super::segments::{Segment, Shared};
+use super::walk::Walk;
 use super::{Damage, Position, Salt};
 use crate::fs::Disk;
 use std::io;
@@ -211,17 +212,17 @@ impl Journal {
         let next = self.shared.segments().next_group(segment);
         let position = Position { segment, byte: 0 };
         let size = file.end.load(Ordering::Acquire);
-        let mut bytes = vec![0; size as usize];
-        file.file.read_exact_at(&mut bytes, 0).map_err(|error| ReadError::Io { position, error })?;
-        let scan = Scan {
+        let walk = Walk {
+            file: &*file.file,
+            size,
             segment,
-            bytes: &bytes,
             salt: self.shared.salt,
             first_group: file.header.map(|header| header.first_group),
             segment_bytes: size,
             bound: next.map_or(Bound::Durable, Bound::Until),
         };
-        Ok(scan.run(&mut visitor).damages)
+        let scanned = walk.run(&mut visitor).map_err(|error| ReadError::Io { position, error })?;
+        Ok(scanned.damages)
     }
 
     fn segment(&self, number: u64) -> Result<Arc<Segment>, ReadError> {

@@ -2,17 +2,20 @@
 
 use super::format::{GROUPS_START, SPARE_NAME, segment_name, sidecar_name, sidecar_tmp_name};
 use super::header::Header;
-use super::scan::{Bound, Scan};
+use super::scan::Bound;
 use super::segments::{Segment, Shared};
 use super::sidecar::{Covers, SidecarBuilder};
+use super::walk::Walk;
 use crate::fs::{Disk, DiskFile};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Zeros are written in pieces of this size.
-const ZEROS_BYTES: usize = 1 << 20;
+/// Zeros are written in pieces of this size, and synced in larger ones: neither the processor nor the disk may be kept from
+/// the committer for long.
+const ZEROS_BYTES: usize = 64 << 10;
+const ZEROS_SYNC_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 enum Spare {
@@ -161,6 +164,10 @@ fn zeroed_file(disk: &dyn Disk, bytes: u32) -> io::Result<Arc<dyn DiskFile>> {
         let piece = zeros.len().min(bytes as usize - at);
         file.write_all_at(&zeros[..piece], at as u64)?;
         at += piece;
+        if at.is_multiple_of(ZEROS_SYNC_BYTES) {
+            file.sync_data()?;
+        }
+        std::thread::yield_now();
     }
     file.sync_data()?;
     Ok(file)
@@ -197,18 +204,18 @@ fn write_sidecar(shared: &Shared, number: u64) -> io::Result<()> {
         (Arc::clone(segment), next_group)
     };
     let Some(header) = segment.header else { return Ok(()) };
-    let mut bytes = vec![0; segment.end.load(Ordering::Acquire) as usize];
-    segment.file.read_exact_at(&mut bytes, 0)?;
+    let end = segment.end.load(Ordering::Acquire);
     let mut sidecar = SidecarBuilder::new();
-    let scan = Scan {
+    let walk = Walk {
+        file: &*segment.file,
+        size: end,
         segment: number,
-        bytes: &bytes,
         salt: shared.salt,
         first_group: Some(header.first_group),
-        segment_bytes: segment.end.load(Ordering::Acquire),
+        segment_bytes: end,
         bound: Bound::Until(next_group),
     };
-    let scanned = scan.run(&mut |found| sidecar.push(&found));
+    let scanned = walk.run(&mut |found| sidecar.push(&found))?;
     if let Some(damage) = scanned.damages.first() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, damage.to_string()));
     }

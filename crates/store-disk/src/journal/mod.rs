@@ -25,6 +25,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod varint;
+mod walk;
 
 pub use check::{Finding, check};
 pub use checksum::Salt;

@@ -56,7 +56,6 @@ pub(super) fn open(
         sidecars_wanted: Vec::new(),
         end: Position { segment: 0, byte: 0 },
         next_group: None,
-        buffer: Vec::new(),
     };
     let mut last = None;
     for place in 0..survey.segments.len() {
@@ -89,8 +88,6 @@ struct Opening<'a> {
     end: Position,
     /// The number behind the groups so far; none if it is not known.
     next_group: Option<u64>,
-    /// The segment that was read last.
-    buffer: Vec<u8>,
 }
 
 impl Opening<'_> {
@@ -109,17 +106,15 @@ impl Opening<'_> {
         let (salt, bound) = (survey.salt.unwrap_or(self.options.salt), survey.bound(place));
         let sidecar_bytes = file.load_sidecar(self.disk).unwrap_or_default();
         let sidecar = file.sidecar(&sidecar_bytes, salt, bound);
-        if let Some((sidecar, entries)) =
-            sidecar.and_then(|sidecar| sidecar.entries().map(|all| (sidecar, all)))
-        {
+        if let Some(sidecar) = sidecar {
             self.recovery.damages.extend(file.header_damages.iter().cloned());
-            entries.into_iter().for_each(visitor);
+            sidecar.entries().for_each(visitor);
             self.live(file, sidecar.covers.end);
             self.next_group = Some(sidecar.covers.next_group);
             return Ok(None);
         }
         let before = self.next_group;
-        let scanned = file.load(salt, bound, before, &mut self.buffer)?.run(visitor);
+        let scanned = file.walk(salt, bound, before).run(visitor).map_err(OpenError::io(file.name()))?;
         self.recovery.scanned.push(file.number);
         let is_whole = scanned.damages.is_empty() && file.header.is_some();
         self.recovery.damages.extend(file.header_damages.iter().chain(&scanned.damages).cloned());
@@ -177,7 +172,7 @@ impl Opening<'_> {
             && file.header_damages.is_empty()
         {
             let segment = Arc::clone(&self.segments.live[&file.number]);
-            self.confirm(file, group.start as usize..group.end as usize, scanned.cut.as_ref())?;
+            Self::confirm(file, group.start as usize..group.end as usize, scanned.cut.as_ref())?;
             self.recovery.cut = scanned.cut.clone();
             let active = Active::new(segment, header, self.end);
             let group = scanned.next_group.unwrap_or(header.first_group);
@@ -187,7 +182,7 @@ impl Opening<'_> {
             && damages.is_empty()
         {
             // Behind a segment that is not the last there must be nothing.
-            self.confirm(file, 0..0, Some(cut))?;
+            Self::confirm(file, 0..0, Some(cut))?;
         }
         let segment = new_segment(self.disk, next).map_err(OpenError::io("a new segment"))?;
         if let Some(file) =
@@ -208,7 +203,6 @@ impl Opening<'_> {
     /// Makes certain that the last group is on the disk and nothing is behind it. If the sync of that group failed the
     /// operating system may show it and not have it, and a sync alone would not change that.
     fn confirm(
-        &self,
         file: &SegmentFile,
         group: std::ops::Range<usize>,
         cut: Option<&Cut>,
@@ -216,7 +210,9 @@ impl Opening<'_> {
         let write = |bytes: &[u8], at: usize| {
             file.file.write_all_at(bytes, at as u64).map_err(OpenError::io(file.name()))
         };
-        write(&self.buffer[group.clone()], group.start)?;
+        let mut bytes = vec![0; group.len()];
+        file.file.read_exact_at(&mut bytes, group.start as u64).map_err(OpenError::io(file.name()))?;
+        write(&bytes, group.start)?;
         if let Some(cut) = cut {
             write(&vec![0; cut.bytes.len()], cut.bytes.start as usize)?;
         }

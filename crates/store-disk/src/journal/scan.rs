@@ -2,7 +2,7 @@
 
 use super::damage::{Cut, Damage, DamageKind};
 use super::entry::{Found, Layout};
-use super::format::{GROUP_HEADER_BYTES, GROUP_MAGIC, GROUPS_START};
+use super::format::{GROUP_HEADER_BYTES, GROUP_MAGIC};
 use super::group::Group;
 use super::salvage::salvage;
 use super::{Position, Salt};
@@ -29,8 +29,6 @@ pub(super) struct Scan<'a> {
     /// The whole file.
     pub(super) bytes: &'a [u8],
     pub(super) salt: Salt,
-    /// The number of its first group, if that is known.
-    pub(super) first_group: Option<u64>,
     /// How long the file should be.
     pub(super) segment_bytes: u32,
     pub(super) bound: Bound,
@@ -49,16 +47,23 @@ pub(super) struct Scanned {
     pub(super) cut: Option<Cut>,
 }
 
+impl Scanned {
+    /// Nothing yet, but for groups that end there.
+    pub(super) fn new(next_group: Option<u64>, end: u32) -> Self {
+        Self { next_group, end, last: None, damages: Vec::new(), cut: None }
+    }
+
+    /// A group is there.
+    pub(super) fn passed(&mut self, at: u32, group: &Group) {
+        self.end = at + group.bytes;
+        self.next_group = Some(group.number + 1);
+        self.last = Some((at..self.end, group.entries));
+    }
+}
+
 impl Scan<'_> {
-    /// Calls `sink` with every entry in order.
-    pub(super) fn run(&self, sink: &mut dyn FnMut(Found<'_>)) -> Scanned {
-        let mut scanned = Scanned {
-            next_group: self.first_group,
-            end: GROUPS_START,
-            last: None,
-            damages: Vec::new(),
-            cut: None,
-        };
+    /// Goes on where `scanned` ends, and calls `sink` with every entry in order.
+    pub(super) fn run(&self, mut scanned: Scanned, sink: &mut dyn FnMut(Found<'_>)) -> Scanned {
         while let Some((at, group)) = self.next_group(&scanned) {
             if at != scanned.end {
                 self.damaged(&mut scanned, at, group.number, sink);
@@ -66,9 +71,7 @@ impl Scan<'_> {
                 scanned.damages.push(self.damage(DamageKind::Missing, at..at, expected..group.number));
             }
             self.entries(at, &group, &mut scanned, sink);
-            scanned.end = at + group.bytes;
-            scanned.next_group = Some(group.number + 1);
-            scanned.last = Some((at..scanned.end, group.entries));
+            scanned.passed(at, &group);
         }
         self.finish(&mut scanned, sink);
         scanned
@@ -78,18 +81,15 @@ impl Scan<'_> {
     fn next_group(&self, scanned: &Scanned) -> Option<(u32, Group)> {
         let end = self.at(scanned.end);
         let expected = scanned.next_group.unwrap_or(0);
-        if let Some(group) =
-            Group::verified(self.bytes, end, self.salt).filter(|group| group.number >= expected)
-        {
+        let rest = self.bytes.get(scanned.end as usize..)?;
+        if let Some(group) = Group::verified(rest, end, self.salt).filter(|group| group.number >= expected) {
             return Some((end.byte, group));
         }
-        let from = scanned.end as usize + 1;
-        let rest = self.bytes.get(from..)?;
         memchr::memmem::find_iter(rest, &GROUP_MAGIC).find_map(|found| {
-            let at = self.at(u32::try_from(from + found).ok()?);
-            let group = Group::read(self.bytes, at)?;
+            let at = self.at(scanned.end + u32::try_from(found).ok()?);
+            let group = Group::read(&rest[found..])?;
             let plausible = group.number >= expected && group.watermark > end && group.watermark <= at;
-            (plausible && group.is_valid(self.bytes, at, self.salt)).then_some((at.byte, group))
+            (plausible && group.is_valid(&rest[found..], at, self.salt)).then_some((at.byte, group))
         })
     }
 
@@ -139,7 +139,7 @@ impl Scan<'_> {
         // If something else explains that the checksum of the group does not hold, its header is taken for good.
         let header_end = start + u32::try_from(GROUP_HEADER_BYTES).expect("it is short");
         let is_header_alone = matches!(&lost[..], [only] if only.end <= header_end);
-        let header = Group::read(self.bytes, self.at(start));
+        let header = Group::read(&self.bytes[start as usize..]);
         if header.is_some_and(|group| group.number == first && start + group.bytes == to) && !is_header_alone
         {
             lost.iter_mut().for_each(|bytes| bytes.start = bytes.start.max(header_end));

@@ -77,26 +77,49 @@ impl<'a> Sidecar<'a> {
             && checksum(salt.seed(), bytes) == u32::from_le_bytes(*stored);
         let covers =
             Covers { segment: u64_at(16), first_group: u64_at(24), next_group: u64_at(32), end: u32_at(40) };
-        known.then_some(Self { covers, entries: u32_at(44), rest })
+        let sidecar = Self { covers, entries: u32_at(44), rest };
+        // If the checksum holds this does too, unless a program was wrong.
+        (known && sidecar.is_complete()).then_some(sidecar)
     }
 
-    /// All entries in order; none if they are not what a sidecar has.
-    pub(super) fn entries(&self) -> Option<Vec<Found<'a>>> {
-        let mut rest = self.rest;
-        let mut byte = GROUPS_START;
-        // Every entry takes some bytes, so that a wrong count cannot ask for much.
-        let mut found = Vec::with_capacity((self.entries as usize).min(rest.len()));
-        for _ in 0..self.entries {
-            byte = byte.checked_add(u32::try_from(varint::take(&mut rest)?).ok()?)?;
-            let (head, body_bytes) = EntryHead::take(&mut rest)?;
-            let mut body = None;
-            if head.is_fact() {
-                let (bytes, behind) = rest.split_at_checked(body_bytes as usize)?;
-                (body, rest) = (Some(bytes), behind);
-            }
-            let position = Position { segment: self.covers.segment, byte };
-            found.push(Found { position, head, body_bytes, body });
+    fn is_complete(&self) -> bool {
+        let mut entries = self.entries();
+        entries.by_ref().count() == self.entries as usize && entries.rest.is_empty()
+    }
+
+    /// All entries in order.
+    pub(super) fn entries(&self) -> Entries<'a> {
+        Entries { segment: self.covers.segment, byte: GROUPS_START, left: self.entries, rest: self.rest }
+    }
+}
+
+/// The entries of a sidecar.
+#[derive(Debug)]
+pub(super) struct Entries<'a> {
+    segment: u64,
+    byte: u32,
+    left: u32,
+    rest: &'a [u8],
+}
+
+impl<'a> Entries<'a> {
+    fn take(&mut self) -> Option<Found<'a>> {
+        self.byte = self.byte.checked_add(u32::try_from(varint::take(&mut self.rest)?).ok()?)?;
+        let (head, body_bytes) = EntryHead::take(&mut self.rest)?;
+        let mut body = None;
+        if head.is_fact() {
+            let (bytes, behind) = self.rest.split_at_checked(body_bytes as usize)?;
+            (body, self.rest) = (Some(bytes), behind);
         }
-        rest.is_empty().then_some(found)
+        Some(Found { position: Position { segment: self.segment, byte: self.byte }, head, body_bytes, body })
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Found<'a>;
+
+    fn next(&mut self) -> Option<Found<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        self.take()
     }
 }

@@ -7,8 +7,9 @@ use super::format::{
     FileKind, GROUPS_START, HEADER_BYTES, gone_name, is_unfinished, segment_name, sidecar_name,
 };
 use super::header::{Header, HeaderCopy};
-use super::scan::{Bound, Scan};
+use super::scan::Bound;
 use super::sidecar::{Covers, Sidecar};
+use super::walk::Walk;
 use crate::fs::{Disk, DiskFile};
 use std::collections::BTreeSet;
 use std::io;
@@ -122,30 +123,17 @@ impl SegmentFile {
         if self.is_gone { gone_name(self.number) } else { segment_name(self.number) }
     }
 
-    /// How long the file should be.
-    pub(super) fn segment_bytes(&self) -> u32 {
-        self.header.map_or(self.size, |header| header.segment_bytes)
-    }
-
-    /// Reads the whole file into `buffer` and says how it is to be scanned.
-    pub(super) fn load<'a>(
-        &self,
-        salt: Salt,
-        bound: Bound,
-        before: Option<u64>,
-        buffer: &'a mut Vec<u8>,
-    ) -> Result<Scan<'a>, OpenError> {
-        buffer.clear();
-        buffer.resize(self.size as usize, 0);
-        self.file.read_exact_at(buffer, 0).map_err(OpenError::io(self.name()))?;
-        Ok(Scan {
+    /// How it is to be read; `before` is the number behind the groups of the segment before it.
+    pub(super) fn walk(&self, salt: Salt, bound: Bound, before: Option<u64>) -> Walk<'_> {
+        Walk {
+            file: &*self.file,
+            size: self.size,
             segment: self.number,
-            bytes: buffer,
             salt,
             first_group: self.header.map(|header| header.first_group).or(before),
-            segment_bytes: self.segment_bytes(),
+            segment_bytes: self.header.map_or(self.size, |header| header.segment_bytes),
             bound,
-        })
+        }
     }
 
     /// The bytes of its sidecar, if it has one that can be read.

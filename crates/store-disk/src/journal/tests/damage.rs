@@ -251,12 +251,10 @@ fn what_was_written_elsewhere_is_never_a_group_here() {
     let bytes = log.disk.bytes(FIRST);
     let group = bytes[log.groups[1].clone()].to_vec();
     let here = Position { segment: 1, byte: u32_of(log.groups[1].start) };
-    assert!(Group::verified(&bytes, here, SALT).is_some());
+    assert!(Group::verified(&group, here, SALT).is_some());
     let elsewhere = [Position { segment: 2, ..here }, Position { byte: here.byte + 512, ..here }];
     for at in elsewhere {
-        let mut copy = vec![0; SEGMENT_BYTES as usize];
-        copy[at.byte as usize..][..group.len()].copy_from_slice(&group);
-        assert_eq!(Group::verified(&copy, at, SALT), None);
+        assert_eq!(Group::verified(&group, at, SALT), None);
     }
 
     // A payload that is a later group of this very log, byte for byte, does not come alive when its entry is damaged.
