@@ -91,7 +91,7 @@ impl Keeper {
             return Ok(file);
         }
         drop(chores);
-        zeroed_file(&*shared.disk, shared.segment_bytes)
+        zeroed_file(&*shared.disk, shared.segment_bytes, &|| ())
     }
 
     /// Does chores until it is stopped. A spare goes first: the committer may wait for it.
@@ -99,7 +99,7 @@ impl Keeper {
         while let Some(chore) = self.next() {
             let done = match chore {
                 Chore::Spare => {
-                    let made = zeroed_file(&*shared.disk, shared.segment_bytes);
+                    let made = zeroed_file(&*shared.disk, shared.segment_bytes, &|| give_way(shared));
                     let mut chores = self.lock();
                     // If it failed, the committer tries for itself when it needs one, and the error is its.
                     let (spare, done) = match made {
@@ -151,7 +151,18 @@ impl Keeper {
     }
 }
 
-fn zeroed_file(disk: &dyn Disk, bytes: u32) -> io::Result<Arc<dyn DiskFile>> {
+/// Lets others have the processor, unless the spare will soon be needed.
+fn give_way(shared: &Shared) {
+    let segments = shared.segments();
+    let used = segments.live.values().next_back().map_or(0, |active| active.end.load(Ordering::Relaxed));
+    drop(segments);
+    if used < shared.segment_bytes / 2 {
+        std::thread::yield_now();
+    }
+}
+
+/// `pause` is called between pieces.
+fn zeroed_file(disk: &dyn Disk, bytes: u32, pause: &dyn Fn()) -> io::Result<Arc<dyn DiskFile>> {
     // Whatever became of an earlier attempt, its file is not used again.
     match disk.remove(SPARE_NAME) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -167,7 +178,7 @@ fn zeroed_file(disk: &dyn Disk, bytes: u32) -> io::Result<Arc<dyn DiskFile>> {
         if at.is_multiple_of(ZEROS_SYNC_BYTES) {
             file.sync_data()?;
         }
-        std::thread::yield_now();
+        pause();
     }
     file.sync_data()?;
     Ok(file)
@@ -189,7 +200,7 @@ pub(super) fn put_into_service(
 
 /// Makes a new segment on the spot and puts it into service.
 pub(super) fn new_segment(disk: &dyn Disk, header: Header) -> io::Result<Arc<Segment>> {
-    let file = zeroed_file(disk, header.segment_bytes)?;
+    let file = zeroed_file(disk, header.segment_bytes, &|| ())?;
     put_into_service(disk, file, header)
 }
 

@@ -209,3 +209,50 @@ fn u32_range(range: Range<usize>) -> Range<u32> {
     let bound = |at| u32::try_from(at).expect("segments are shorter than 4 GiB");
     bound(range.start)..bound(range.end)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SALT: Salt = Salt([5; 8]);
+
+    /// A segment with empty groups at these bytes, with these numbers and watermarks.
+    fn segment(groups: &[(u32, u64, u32)]) -> Vec<u8> {
+        let mut bytes = vec![0; 4096];
+        for (at, number, watermark) in groups {
+            let position = |byte| Position { segment: 1, byte };
+            let group = &mut bytes[*at as usize..][..GROUP_HEADER_BYTES];
+            Group::seal(group, *number, 0, position(*watermark), SALT, position(*at));
+        }
+        bytes
+    }
+
+    fn scan(bytes: &[u8], bound: Bound) -> Scanned {
+        let scan = Scan { segment: 1, bytes, salt: SALT, segment_bytes: 4096, bound };
+        scan.run(Scanned::new(Some(7), 1024), &mut |_| panic!("there are no entries"))
+    }
+
+    #[test]
+    fn a_hole_is_a_torn_tail_unless_a_watermark_lies_beyond_it() {
+        // Groups 8 and 9 were written without waiting for each other, and 8 did not get there.
+        let torn = segment(&[(1024, 7, 1024), (1100, 9, 1060)]);
+        let scanned = scan(&torn, Bound::Open);
+        assert_eq!((scanned.end, scanned.next_group), (1060, Some(8)));
+        assert_eq!(scanned.cut.map(|cut| cut.bytes.start), Some(1060));
+        assert!(scanned.damages.is_empty());
+
+        let damaged = segment(&[(1024, 7, 1024), (1100, 9, 1060), (1136, 10, 1136)]);
+        let scanned = scan(&damaged, Bound::Open);
+        assert_eq!((scanned.end, scanned.next_group, &scanned.cut), (1172, Some(11), &None));
+        assert!(scanned.damages.iter().all(|damage| damage.groups == (8..10)) && !scanned.damages.is_empty());
+    }
+
+    #[test]
+    fn numbers_that_are_left_out_are_told() {
+        let scanned = scan(&segment(&[(1024, 7, 1024), (1060, 9, 1060)]), Bound::Until(12));
+        let told: Vec<_> =
+            scanned.damages.iter().map(|damage| (damage.kind, damage.groups.clone())).collect();
+        assert_eq!(told, [(DamageKind::Missing, 8..9), (DamageKind::Missing, 10..12)]);
+        assert_eq!(scanned.next_group, Some(12));
+    }
+}

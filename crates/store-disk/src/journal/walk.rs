@@ -54,8 +54,6 @@ impl Walk<'_> {
         scanned: &mut Scanned,
         sink: &mut dyn FnMut(Found<'_>),
     ) -> io::Result<bool> {
-        // The committer may want this processor.
-        std::thread::yield_now();
         let at = Position { segment: self.segment, byte: scanned.end };
         let start = at.byte as usize;
         let Some(group) = window.get(start, GROUP_HEADER_BYTES)?.and_then(Group::read) else {
@@ -129,6 +127,8 @@ impl Window<'_> {
         if at < self.start || at + length > self.start + self.bytes.len() {
             self.bytes.resize(length.max(WINDOW_BYTES).min(self.size - at), 0);
             self.start = at;
+            // The committer may want this processor.
+            std::thread::yield_now();
             self.file.read_exact_at(&mut self.bytes, at as u64)?;
         }
         Ok(Some(&self.bytes[at - self.start..][..length]))

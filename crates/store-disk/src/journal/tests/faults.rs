@@ -149,6 +149,34 @@ fn only_the_group_that_was_being_written_is_uncertain() {
 }
 
 #[test]
+fn what_comes_while_a_new_segment_fails_is_refused() {
+    let disk = SimDisk::new();
+    let (journal, _) = Journal::open(Arc::new(disk.clone()), &options(SEGMENT_BYTES), |_| {}).unwrap();
+    let journal = Arc::new(journal);
+    let held = hold(&journal, 0);
+    journal.settle();
+    let too_long = submit(&journal, frames(&journal, [3, 3, 3, 3, 5]));
+    // Submitted by the committer's own hand, after it has taken what waits.
+    let late = Arc::new(Mutex::new(None));
+    let (submitter, outcome) = (Arc::clone(&journal), Arc::clone(&late));
+    disk.on_operation(move |_, operation| {
+        if operation.what == "write" {
+            *outcome.lock().unwrap() = Some(submit(&submitter, frames(&submitter, [9])));
+        }
+    });
+    disk.fail_sync(1, ErrorKind::Other);
+    drop(held);
+    assert!(matches!(too_long.recv().unwrap(), Err(CommitError::Unavailable(_))), "it was not begun");
+    let late = late.lock().unwrap().take().expect("it was submitted");
+    assert!(matches!(late.recv().unwrap(), Err(CommitError::Unavailable(_))));
+    assert_eq!(
+        journal.health().failure.unwrap().to_string(),
+        "a new segment failed. file=seg-0000000000000002.log"
+    );
+    disk.on_operation(|_, _| {});
+}
+
+#[test]
 fn a_completion_that_panics_stops_the_journal_and_nobody_waits() {
     let disk = SimDisk::new();
     let (journal, _) = Journal::open(Arc::new(disk), &options(1 << 16), |_| {}).unwrap();

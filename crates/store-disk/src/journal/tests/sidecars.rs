@@ -1,9 +1,10 @@
 //! Rotation, and sidecars that are missing, damaged or stale.
 
-use super::history::{commit, create, options, recover, reopen};
+use super::history::{SALT, commit, create, options, recover, reopen};
 use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
 use crate::journal::format::sidecar_name;
+use crate::journal::sidecar::{Covers, Sidecar, SidecarBuilder};
 use crate::journal::{Finding, Journal, Salt, check};
 use std::sync::Arc;
 
@@ -88,6 +89,13 @@ fn a_sidecar_of_something_else_is_not_believed() {
     journal.settle();
     disk.set_bytes(&sidecar_name(2), other.bytes(&sidecar_name(2)));
     assert_eq!(recover(&disk, SEGMENT_BYTES).unwrap().recovery.scanned, [2, last]);
+
+    // Of the same segment when it had fewer groups.
+    let Sidecar { covers, .. } = Sidecar::verified(&whole, SALT).unwrap();
+    let earlier = Covers { next_group: covers.next_group - 1, ..covers };
+    disk.set_bytes(&sidecar_name(2), SidecarBuilder::new().finish(earlier, SALT));
+    let reopened = recover(&disk, SEGMENT_BYTES).unwrap();
+    assert_eq!((reopened.recovery.scanned, reopened.entries.len()), (vec![2, last], 30));
 
     // Of a segment that has lost its end since.
     disk.set_bytes(&sidecar_name(2), whole);
