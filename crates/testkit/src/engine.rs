@@ -11,6 +11,7 @@ mod descent;
 mod following;
 mod forgetting;
 mod orphans;
+mod reading;
 mod stage;
 mod time_travel;
 mod transfer;
@@ -20,6 +21,7 @@ pub use descent::*;
 pub use following::*;
 pub use forgetting::*;
 pub use orphans::*;
+pub use reading::*;
 pub use stage::{CountingIds, ManualClock, Stage, cases, play};
 pub use time_travel::*;
 pub use transfer::*;
@@ -44,6 +46,8 @@ macro_rules! engine_contract {
             old_threads_are_deleted,
             abandoned_runs_are_closed,
             abandoned_runs_are_closed_after_a_crash,
+            records_are_found_by_offset_run_and_time,
+            changes_of_threads_are_told,
             every_point_in_time_can_be_seen_again,
             an_export_that_is_imported_is_the_same_export,
             recordings_can_be_imported,
