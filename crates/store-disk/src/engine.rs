@@ -3,9 +3,9 @@
 use crate::catalogue::{Catalogue, CatalogueError, Changes};
 use crate::fs::DirLock;
 use crate::history::{HistoryError, Shelf};
-use crate::journal::{Journal, ReadError};
+use crate::journal::{Damage, Journal, ReadError};
 use crate::overlay::{Overlay, find_words};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 use threadline_log::Error;
@@ -26,8 +26,8 @@ pub(crate) struct Engine {
     pub(crate) layout: RwLock<()>,
     /// One at a time seals or erases.
     pub(crate) sealing: Mutex<()>,
-    /// Segments that have lost something. They are kept as they are.
-    pub(crate) damaged: BTreeSet<u64>,
+    /// Damage to segments that have lost something. They are kept as they are, and nothing is written.
+    pub(crate) damaged: BTreeMap<u64, Damage>,
     /// Changes that the catalogue has not taken, though it should have.
     flushing: Mutex<Option<Changes>>,
     lock: Mutex<Option<DirLock>>,
@@ -129,7 +129,7 @@ impl Engine {
         catalogue: Catalogue,
         shelf: Shelf,
         limits: Limits,
-        damaged: BTreeSet<u64>,
+        damaged: BTreeMap<u64, Damage>,
         lock: DirLock,
     ) -> Self {
         Self {
@@ -173,6 +173,10 @@ impl Engine {
     pub(crate) fn trouble(&self) -> Option<String> {
         if let Some(failure) = self.journal.health().failure {
             return Some(format!("{failure}: {}", failure.error));
+        }
+        // Whoever wrote behind a loss would give offsets a second time.
+        if let Some(damage) = self.damaged.values().next() {
+            return Some(format!("the log has lost something: {damage}"));
         }
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         lock.is_none().then(|| "the store is closed".to_owned())

@@ -7,13 +7,16 @@ use crate::seal::{RecordBlocks, SealError};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, PoisonError};
-use threadline_log::RunNo;
+use threadline_log::{Error, RunNo};
 
 type Threads = HashMap<u64, Option<Kept>>;
 
 impl Engine {
     /// Seals everything that may be, and gives back the space of what was forgotten.
     pub(crate) fn tidy(&self) -> Result<(), SealError> {
+        if let Some(trouble) = self.trouble() {
+            return Err(SealError::Data(Error::Unavailable(trouble)));
+        }
         let active = self.journal.rotate()?;
         self.seal(active)?;
         self.erase()

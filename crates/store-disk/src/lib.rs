@@ -28,3 +28,6 @@ pub use dirs::Directories;
 pub use identity::{FORMAT, IdentityError};
 pub use open::{DiskOptions, OpenError, OpenReport};
 pub use store::DiskStore;
+
+#[cfg(test)]
+mod tests;

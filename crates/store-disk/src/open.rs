@@ -180,8 +180,9 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
     for segment in leftover {
         journal.release(segment).map_err(|error| io::Error::other(error.to_string()))?;
     }
-    let loses = |damage: &&Damage| !matches!(damage.kind, DamageKind::Header | DamageKind::Slack);
-    let damaged = recovery.damages.iter().filter(loses).map(|damage| damage.segment).collect();
+    let damages = &recovery.damages;
+    let loses = |damage: &&Damage| loses(damage, damages);
+    let damaged = damages.iter().filter(loses).map(|damage| (damage.segment, damage.clone())).collect();
     let limits = Limits {
         segments_waiting_max: options.segments_waiting_max,
         overlay_bytes_max: options.overlay_bytes_max,
@@ -285,6 +286,17 @@ impl Start {
 
 fn damaged(number: u64, error: &HistoryError) -> OpenError {
     OpenError::History { file: format!("history/{}", file_name(number)), what: error.to_string() }
+}
+
+/// Whether data may be lost by a damage: not if it is that of one of a header's two copies.
+pub(crate) fn loses(damage: &Damage, all: &[Damage]) -> bool {
+    let copies =
+        all.iter().filter(|other| (other.segment, other.kind) == (damage.segment, DamageKind::Header));
+    match damage.kind {
+        DamageKind::Header => copies.count() > 1,
+        DamageKind::Slack => false,
+        DamageKind::Group | DamageKind::Truncated | DamageKind::Missing => true,
+    }
 }
 
 /// The catalogue, and why it must be made anew if it must.

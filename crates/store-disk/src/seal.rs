@@ -81,7 +81,7 @@ impl Engine {
         let mut chosen = Vec::new();
         for (index, segment) in waiting.iter().enumerate() {
             let too_many = waiting.len() - index > self.limits.segments_waiting_max;
-            if self.damaged.contains(segment) || (!too_many && overlay.is_running_before(segment + 1)) {
+            if self.damaged.contains_key(segment) || (!too_many && overlay.is_running_before(segment + 1)) {
                 break;
             }
             chosen.push(*segment);

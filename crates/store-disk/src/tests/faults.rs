@@ -1,0 +1,55 @@
+//! P3 through the store: a write or sync that fails is never acked, and the store says so and goes on reading.
+
+use super::script::{STEPS, Step, expected, run, view};
+use super::sim::open;
+use crate::fs::sim::SimDisk;
+use std::io::ErrorKind;
+use threadline_log::{Error, Store};
+
+async fn fails_at(set: impl Fn(&SimDisk)) -> bool {
+    let expected = expected(STEPS).await;
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    set(&disk);
+    let mut failed = None;
+    for (number, step) in STEPS.iter().enumerate() {
+        if let Err(error) = run(&store, number, *step).await {
+            assert!(matches!(error, Error::Unavailable(_) | Error::Indeterminate(_)), "{error}");
+            failed = Some((number, *step, error));
+            break;
+        }
+    }
+    let Some((number, step, error)) = failed else {
+        return disk.has_fault();
+    };
+    if !matches!(step, Step::Tidy) {
+        assert!(store.trouble().is_some(), "{step:?}: {error}");
+        let again = run(&store, 100, Step::Name("a", "x")).await.unwrap_err();
+        assert!(matches!(again, Error::Unavailable(_)), "{again}");
+    }
+    assert_eq!(view(&store).await.unwrap(), expected[number], "{step:?}");
+    drop(store);
+    let (store, _) = open(&disk.fork()).unwrap();
+    let found = view(&store).await.unwrap();
+    let done = matches!(error, Error::Indeterminate(_)) && found == expected[number + 1];
+    assert!(done || found == expected[number], "{step:?}: {error}");
+    false
+}
+
+#[tokio::test]
+async fn p3_a_failed_write_is_not_acked_and_said() {
+    for nth in 1..200 {
+        if fails_at(|disk| disk.fail_write(nth, ErrorKind::StorageFull)).await {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn p3_a_failed_sync_is_not_acked_and_said() {
+    for nth in 1..200 {
+        if fails_at(|disk| disk.fail_sync(nth, ErrorKind::Other)).await {
+            return;
+        }
+    }
+}

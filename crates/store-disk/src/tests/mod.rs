@@ -1,0 +1,8 @@
+//! The store on a disk that forgets, tears, fails and rots.
+
+mod contract;
+mod crash;
+mod damage;
+mod faults;
+mod script;
+mod sim;

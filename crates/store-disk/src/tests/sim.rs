@@ -1,0 +1,67 @@
+//! Stores on simulated disks.
+
+use crate::fs::Disk;
+use crate::fs::sim::SimDisk;
+use crate::{Directories, DiskOptions, DiskStore, OpenError, OpenReport};
+use async_trait::async_trait;
+use std::sync::{Arc, Mutex};
+use threadline_log::Store;
+use threadline_testkit::store::{Ending, Harness};
+
+/// Short, so that little has to be zeroed and a few writes fill one.
+pub(super) const SEGMENT_BYTES: u32 = 8 << 10;
+
+pub(super) fn options(disk: &SimDisk) -> DiskOptions {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    DiskOptions {
+        segment_bytes: SEGMENT_BYTES,
+        threads_max: 1,
+        segments_waiting_max: 1,
+        ends_leases: false,
+        directories: Some(Directories::on(&disk)),
+        ..DiskOptions::new("")
+    }
+}
+
+pub(super) fn open(disk: &SimDisk) -> Result<(DiskStore, OpenReport), OpenError> {
+    DiskStore::open(&options(disk))
+}
+
+/// A store on a simulated disk, which loses power when the store ends by a crash.
+#[derive(Debug, Default)]
+pub(super) struct OnSimDisk {
+    disk: Mutex<SimDisk>,
+    segment_bytes: u32,
+}
+
+impl OnSimDisk {
+    pub(super) fn new(segment_bytes: u32) -> Self {
+        Self { disk: Mutex::default(), segment_bytes }
+    }
+
+    fn start(&self) -> Arc<dyn Store> {
+        let disk = self.disk.lock().unwrap().clone();
+        let options = DiskOptions { segment_bytes: self.segment_bytes, ..options(&disk) };
+        Arc::new(DiskStore::open(&options).unwrap().0)
+    }
+}
+
+#[async_trait]
+impl Harness for OnSimDisk {
+    async fn open(&self) -> Arc<dyn Store> {
+        self.start()
+    }
+
+    async fn reopen(&self, store: Arc<dyn Store>, ending: Ending) -> Arc<dyn Store> {
+        if ending == Ending::Clean {
+            store.close().await;
+            assert_eq!(Arc::strong_count(&store), 1, "nobody else has it");
+        } else {
+            let mut disk = self.disk.lock().unwrap();
+            let left = disk.crash_images(7, 3).last().unwrap();
+            *disk = left;
+        }
+        drop(store);
+        self.start()
+    }
+}
