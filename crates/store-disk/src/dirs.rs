@@ -13,6 +13,15 @@ pub struct Directories {
     pub(crate) history: Arc<dyn Disk>,
     /// Where the catalogue is; none in simulations, where it is in memory.
     pub(crate) path: Option<PathBuf>,
+    damaged: Damaged,
+}
+
+/// Where damaged files are kept, made when there is one.
+#[derive(Debug, Clone)]
+enum Damaged {
+    At(PathBuf),
+    #[cfg(any(test, feature = "sim"))]
+    On(Arc<dyn Disk>),
 }
 
 impl Directories {
@@ -26,7 +35,17 @@ impl Directories {
             log: Arc::new(RealDisk::new(path.join("log"))?),
             history: Arc::new(RealDisk::new(path.join("history"))?),
             path: Some(path.to_owned()),
+            damaged: Damaged::At(path.join("damaged")),
         })
+    }
+
+    /// Where damaged files are kept.
+    pub(crate) fn damaged(&self) -> io::Result<Arc<dyn Disk>> {
+        match &self.damaged {
+            Damaged::At(path) => Ok(Arc::new(RealDisk::new(path)?)),
+            #[cfg(any(test, feature = "sim"))]
+            Damaged::On(disk) => Ok(Arc::clone(disk)),
+        }
     }
 
     /// All on one disk, told apart by the beginnings of names.
@@ -34,7 +53,8 @@ impl Directories {
     #[must_use]
     pub fn on(disk: &Arc<dyn Disk>) -> Self {
         let part = |prefix| -> Arc<dyn Disk> { Arc::new(Part { disk: Arc::clone(disk), prefix }) };
-        Self { root: part(""), log: part("log/"), history: part("history/"), path: None }
+        let damaged = Damaged::On(part("damaged/"));
+        Self { root: part(""), log: part("log/"), history: part("history/"), path: None, damaged }
     }
 }
 

@@ -204,7 +204,7 @@ pub(crate) fn keep_sealing(core: &Core, engine: &Weak<Engine>) {
         last = segment;
         let Some(engine) = engine.upgrade() else { return };
         // The segments stay, and are tried again after the next one.
-        _ = engine.seal(segment);
+        _ = engine.seal(segment, false);
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) const CHECKPOINT: u8 = 4;
 
 /// An entry with a [`Fact::Deleted`], told from others so that nothing need be read to know it.
 pub(crate) const DELETED: u8 = 5;
+/// An entry with a [`Fact::Trimmed`] or a [`Fact::Compacted`]: bytes before it are to be erased.
+pub(crate) const FORGOTTEN: u8 = 6;
 
 /// The bytes of the fact are compressed.
 pub(crate) const PACKED: u8 = 2;
@@ -141,11 +143,10 @@ pub(crate) fn fact_kind(fact: &Fact) -> (u8, RunNo) {
     match fact {
         Fact::Opened { run, .. } => (OPENED, *run),
         Fact::Checkpointed { run, .. } => (CHECKPOINT, *run),
-        Fact::Claimed { run, .. }
-        | Fact::Keyed { run, .. }
-        | Fact::Ended { run, .. }
-        | Fact::Compacted { run } => (FACT, *run),
-        Fact::Created { .. } | Fact::Described { .. } | Fact::Trimmed { .. } => (FACT, RunNo(0)),
+        Fact::Claimed { run, .. } | Fact::Keyed { run, .. } | Fact::Ended { run, .. } => (FACT, *run),
+        Fact::Compacted { run } => (FORGOTTEN, *run),
+        Fact::Trimmed { .. } => (FORGOTTEN, RunNo(0)),
+        Fact::Created { .. } | Fact::Described { .. } => (FACT, RunNo(0)),
         Fact::Deleted => (DELETED, RunNo(0)),
     }
 }

@@ -18,7 +18,9 @@ impl Engine {
             return Err(SealError::Data(Error::Unavailable(trouble)));
         }
         let active = self.journal.rotate()?;
-        self.seal(active)?;
+        // What is to be erased does not wait until runs have ended that happen to be beside it.
+        let must = self.core.overlay().unsealed.has_forgotten();
+        self.seal(active, must)?;
         self.erase()
     }
 

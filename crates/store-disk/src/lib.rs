@@ -7,6 +7,7 @@
 
 mod catalogue;
 mod dirs;
+pub mod doctor;
 mod engine;
 mod entry;
 mod erase;

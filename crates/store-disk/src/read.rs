@@ -156,6 +156,38 @@ impl Engine {
         Ok(())
     }
 
+    /// The offsets of a thread that should be there and are not.
+    pub(crate) fn lost(&self, no: u64) -> Result<Vec<Range<u64>>, Error> {
+        let _layout = self.layout.read().unwrap_or_else(PoisonError::into_inner);
+        let overlay = self.core.overlay();
+        let (Some(state), Some(kept)) = (overlay.state(no, View::Durable), overlay.kept(no)) else {
+            return Ok(Vec::new());
+        };
+        let offsets = state.first()..state.tail();
+        let mut there: Vec<Range<u64>> = kept.may_be_gone().collect();
+        there.extend(overlay.unsealed.batches(no, &offsets).iter().map(|batch| batch.first..batch.end()));
+        drop(overlay);
+        for place in self.catalogue.blocks(no, &offsets)? {
+            let block =
+                self.shelf.file(place.file).ok().and_then(|file| file.block(place.at, place.bytes).ok());
+            let batches = block.and_then(|block| block.batches().ok()).unwrap_or_default();
+            there.extend(batches.iter().map(|batch| batch.head.first..batch.head.end()));
+        }
+        there.sort_by_key(|range| range.start);
+        let mut lost = Vec::new();
+        let mut seen = offsets.start;
+        for range in there {
+            if range.start > seen {
+                lost.push(seen..range.start.min(offsets.end));
+            }
+            seen = seen.max(range.end);
+        }
+        if seen < offsets.end {
+            lost.push(seen..offsets.end);
+        }
+        Ok(lost)
+    }
+
     /// A batch in the journal.
     pub(crate) fn unsealed_batch(
         &self,

@@ -46,10 +46,10 @@ impl From<SealError> for Error {
 impl Engine {
     /// Seals the segments before the active one that may be.
     ///
-    /// `active` is a segment that everything before it was completed.
-    pub(crate) fn seal(&self, active: u64) -> Result<(), SealError> {
+    /// Everything before the segment `active` was completed. Segments do not wait for runs to end if they must not, or are too many.
+    pub(crate) fn seal(&self, active: u64, must: bool) -> Result<(), SealError> {
         let _sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
-        let sources = self.choose(active);
+        let sources = self.choose(active, must);
         let Some(last) = sources.last() else { return Ok(()) };
         let segment_end = last + 1;
         // What the file will hold must be behind the catalogue's watermark.
@@ -73,14 +73,14 @@ impl Engine {
     }
 
     /// The segments to be sealed: the oldest, as long as no run that goes on has records there or too many wait.
-    fn choose(&self, active: u64) -> Vec<u64> {
+    fn choose(&self, active: u64, must: bool) -> Vec<u64> {
         let segments = self.journal.segments();
         let waiting = segments.iter().filter(|segment| !segment.is_active && segment.number < active);
         let waiting: Vec<u64> = waiting.map(|segment| segment.number).collect();
         let overlay = self.core.overlay();
         let mut chosen = Vec::new();
         for (index, segment) in waiting.iter().enumerate() {
-            let too_many = waiting.len() - index > self.limits.segments_waiting_max;
+            let too_many = must || waiting.len() - index > self.limits.segments_waiting_max;
             if self.damaged.contains_key(segment) || (!too_many && overlay.is_running_before(segment + 1)) {
                 break;
             }

@@ -1,6 +1,6 @@
 //! Where the data is that is in the journal and not yet in history.
 
-use crate::entry::{DELETED, fact_kind};
+use crate::entry::{DELETED, FORGOTTEN, fact_kind};
 use crate::history::Mark;
 use crate::overlay::Item;
 use std::collections::HashMap;
@@ -91,6 +91,12 @@ impl Unsealed {
         let batches = self.threads.get(&thread).map(|found| &found.batches[..]).unwrap_or_default();
         let before = batches.partition_point(|batch| batch.mark.segment < segment_end);
         batches[..before].iter().any(|batch| batch.run == run)
+    }
+
+    /// Whether there is a fact by which something is to be erased.
+    pub(crate) fn has_forgotten(&self) -> bool {
+        let mut facts = self.threads.values().flat_map(|thread| &thread.facts);
+        facts.any(|fact| [DELETED, FORGOTTEN].contains(&fact.kind))
     }
 
     /// What the threads have in the segments before this one, in order of their numbers.

@@ -81,12 +81,25 @@ impl Catalogue {
 
     /// A new one in a file, in place of what is there.
     pub(crate) fn create(path: &Path) -> Result<Self, CatalogueError> {
-        remove(path)?;
+        Self::remove(path)?;
         let writer = connect(path)?;
         writer.execute_batch(SCHEMA)?;
         writer.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         let reader = Some(Mutex::new(connect(path)?));
         Ok(Self { path: Some(path.to_owned()), writer: Mutex::new(writer), reader })
+    }
+
+    /// Removes the files of a catalogue, if there are any.
+    pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            match std::fs::remove_file(name) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Puts an empty one in place of this one.
@@ -145,16 +158,4 @@ fn connect(path: &Path) -> Result<Connection, CatalogueError> {
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
-}
-
-fn remove(path: &Path) -> std::io::Result<()> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        match std::fs::remove_file(name) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
 }

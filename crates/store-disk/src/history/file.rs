@@ -1,7 +1,7 @@
 //! Files of blocks.
 //!
-//! Persisted, so must be kept stable. A file is a head of 16 bytes (`TLHIST`, version `u16`, number `u64`), blocks one after the
-//! other, the index (JSON in a zstd frame), and a foot of 32 bytes: `TLHINDEX`, where the index begins `u64`, its bytes `u32`, its
+//! Persisted, so must be kept stable. A file is a head of 32 bytes (`TLHIST`, version `u16`, number `u64`, place in the order of files
+//! `u64`, 0 `u32`, CRC-32C of the head before `u32`), blocks one after the other, the index (JSON in a zstd frame), and a foot of 32 bytes: `TLHINDEX`, where the index begins `u64`, its bytes `u32`, its
 //! CRC-32C `u32`, 0 `u32`, CRC-32C of the foot before `u32`. All numbers are little-endian. A file is written under another name,
 //! synced, and renamed; it never changes afterwards.
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const MAGIC: [u8; 6] = *b"TLHIST";
 const VERSION: u16 = 1;
-const FILE_HEAD_BYTES: usize = 16;
+const FILE_HEAD_BYTES: usize = 32;
 const FOOT_MAGIC: [u8; 8] = *b"TLHINDEX";
 const FOOT_BYTES: usize = 32;
 const INDEX_ZSTD_LEVEL: i32 = 1;
@@ -73,6 +73,9 @@ impl HistoryWriter {
         buffer.extend_from_slice(&MAGIC);
         buffer.extend_from_slice(&VERSION.to_le_bytes());
         buffer.extend_from_slice(&index.number.to_le_bytes());
+        buffer.extend_from_slice(&index.order.to_le_bytes());
+        buffer.extend_from_slice(&[0; 4]);
+        buffer.extend_from_slice(&crc32c::crc32c(&buffer).to_le_bytes());
         Ok(Self { disk, file, name, buffer, written: 0, index })
     }
 
@@ -177,20 +180,31 @@ impl HistoryFile {
         &self.name
     }
 
-    /// Reads its index.
-    pub(crate) fn index(&self) -> Result<Index, HistoryError> {
-        let size = self.file.size()?;
+    /// Its number, and its place in the order of files.
+    pub(crate) fn head(&self) -> Result<(u64, u64), HistoryError> {
         let mut head = [0; FILE_HEAD_BYTES];
-        let foot_at = size.checked_sub((FOOT_BYTES + FILE_HEAD_BYTES) as u64).ok_or(HistoryError::Foot)?
-            + FILE_HEAD_BYTES as u64;
+        if self.file.size()? < FILE_HEAD_BYTES as u64 {
+            return Err(HistoryError::Head);
+        }
         self.file.read_exact_at(&mut head, 0)?;
-        if head[..6] != MAGIC {
+        let [number, order] = [8, 16].map(|at| head[at..at + 8].try_into().map(u64::from_le_bytes));
+        let crc = head[28..].try_into().map(u32::from_le_bytes);
+        if head[..6] != MAGIC || crc.ok() != Some(crc32c::crc32c(&head[..28])) {
             return Err(HistoryError::Head);
         }
         let version = u16::from_le_bytes([head[6], head[7]]);
         if version > VERSION {
             return Err(HistoryError::Newer(version));
         }
+        number.ok().zip(order.ok()).ok_or(HistoryError::Head)
+    }
+
+    /// Reads its index.
+    pub(crate) fn index(&self) -> Result<Index, HistoryError> {
+        let size = self.file.size()?;
+        let (number, order) = self.head()?;
+        let foot_at = size.checked_sub((FOOT_BYTES + FILE_HEAD_BYTES) as u64).ok_or(HistoryError::Foot)?
+            + FILE_HEAD_BYTES as u64;
         let mut foot = [0; FOOT_BYTES];
         self.file.read_exact_at(&mut foot, foot_at)?;
         let (index_at, index_bytes, crc) = read_foot(&foot).ok_or(HistoryError::Foot)?;
@@ -204,8 +218,7 @@ impl HistoryFile {
         }
         let json = zstd::decode_all(&packed[..]).ok().ok_or(HistoryError::Index)?;
         let index: Index = serde_json::from_slice(&json).ok().ok_or(HistoryError::Index)?;
-        let number = u64::from_le_bytes(head[8..].try_into().expect("eight bytes are left"));
-        if index.number != number || file_name(number) != self.name {
+        if (index.number, index.order) != (number, order) || file_name(number) != self.name {
             return Err(HistoryError::Head);
         }
         Ok(index)

@@ -3,6 +3,8 @@
 mod contract;
 mod crash;
 mod damage;
+mod doctor;
+mod erase;
 mod faults;
 mod script;
 mod sim;

@@ -1,4 +1,5 @@
 //! Tests of the embedded store through its public interface.
 
 mod contract;
+mod files;
 mod harness;

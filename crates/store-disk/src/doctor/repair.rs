@@ -1,0 +1,196 @@
+//! Mending: what damaged files still hold goes into new ones, and they are put aside.
+
+use super::check::look_at_block;
+use super::compare;
+use super::report::{Report, Severity};
+use crate::catalogue::Catalogue;
+use crate::dirs::Directories;
+use crate::entry::{CHECKPOINT, DELETED, OPENED, record_bytes};
+use crate::fs::Disk;
+use crate::history::{
+    Block, BlockEntry, BlockKind, HistoryError, HistoryWriter, Index, Place, Shelf, Span, file_name,
+};
+use crate::journal::format::segment_name;
+use crate::open::{CATALOGUE, DiskOptions, OpenError, OpenReport, open};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+/// Bytes that are copied at once.
+const COPY_BYTES: usize = 1 << 20;
+
+/// Makes the catalogue anew.
+///
+/// # Errors
+/// If the store cannot be opened.
+pub fn rebuild(options: &DiskOptions) -> Result<OpenReport, OpenError> {
+    let options = DiskOptions { ends_leases: false, ..options.clone() };
+    let directories = options.directories()?;
+    {
+        let _lock = directories.root.lock()?;
+        if let Some(path) = &directories.path {
+            Catalogue::remove(&path.join(CATALOGUE))?;
+        }
+    }
+    let (engine, report) = open(&options)?;
+    engine.flush()?;
+    engine.catalogue.sync()?;
+    Ok(report)
+}
+
+/// Salvages what damaged files hold, puts them aside in `damaged/`, and makes the catalogue anew. What is lost is in the report, and
+/// whoever reads it is told that it is.
+///
+/// # Errors
+/// If the store is open elsewhere or of a newer format, or its files cannot be used at all.
+pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
+    let options = DiskOptions { ends_leases: false, segments_waiting_max: 0, ..options.clone() };
+    let directories = options.directories()?;
+    let mut report = Report::default();
+    {
+        let _lock = directories.root.lock()?;
+        super::check::look(&directories, &mut report)?;
+        repair_history(&directories, &mut report)?;
+    }
+    // The states of threads are those that are left of them.
+    rebuild(&options)?;
+    repair_journal(&options, &directories, &mut report)?;
+    rebuild(&options)?;
+    compare::compare(&options, &mut report)?;
+    Ok(report)
+}
+
+fn repair_journal(
+    options: &DiskOptions,
+    directories: &Directories,
+    report: &mut Report,
+) -> Result<(), OpenError> {
+    let (mut engine, _) = open(options)?;
+    let damaged = std::mem::take(&mut engine.damaged);
+    if damaged.is_empty() {
+        return Ok(());
+    }
+    for segment in damaged.keys() {
+        copy_aside(&*directories.log, &segment_name(*segment), directories, report)?;
+    }
+    engine.tidy().map_err(|error| OpenError::Io(io::Error::other(error.to_string())))
+}
+
+fn repair_history(directories: &Directories, report: &mut Report) -> Result<(), OpenError> {
+    let (shelf, numbers) = Shelf::open(Arc::clone(&directories.history))?;
+    for number in numbers {
+        let file = shelf.file(number)?;
+        let failed = |error: HistoryError| io::Error::other(error.to_string());
+        let whole = |entry: &BlockEntry| look_at_block(&file, entry).is_ok();
+        let (mut index, blocks) = match file.index() {
+            Ok(index) if index.blocks.iter().all(whole) => continue,
+            Ok(index) => {
+                let blocks = index.blocks.iter().filter(|entry| whole(entry)).cloned().collect();
+                (index, blocks)
+            }
+            Err(HistoryError::Newer(version)) => {
+                let what = HistoryError::Newer(version).to_string();
+                return Err(OpenError::History { file: file_name(number), what });
+            }
+            // Without its head it is put where its number is, which is right unless files were rewritten.
+            Err(_) => {
+                derive(file.head().map_or(number, |(_, order)| order), &file.salvage().map_err(failed)?)
+            }
+        };
+        index.blocks = Vec::new();
+        (index.number, index.replaces) = (shelf.take_number(), vec![number]);
+        let mut writer = HistoryWriter::new(Arc::clone(shelf.disk()), index)?;
+        for entry in &blocks {
+            let (_, bytes) = file.block_bytes(entry.at, entry.bytes).map_err(failed)?;
+            writer.push_copy(entry, &bytes)?;
+        }
+        copy_aside(&*directories.history, &file_name(number), directories, report)?;
+        writer.finish()?;
+        shelf.remove(number)?;
+    }
+    Ok(())
+}
+
+/// The index of a file, as far as its blocks tell.
+fn derive(order: u64, found: &[(u64, u64, Block)]) -> (Index, Vec<BlockEntry>) {
+    let mut spans: BTreeMap<(u64, u32), Span> = BTreeMap::new();
+    let mut blocks = Vec::new();
+    for (at, bytes, block) in found {
+        let head = &block.head;
+        let mut entry = BlockEntry {
+            thread: head.thread,
+            kind: head.kind,
+            at: *at,
+            bytes: *bytes,
+            first: head.offsets.0,
+            last: head.offsets.1,
+            count: head.count,
+            times: head.times,
+            runs: Vec::new(),
+            places: Vec::new(),
+            tombstone: false,
+        };
+        if head.kind == BlockKind::Records {
+            derive_runs(block, &mut entry, &mut spans);
+        } else {
+            derive_places(block, &mut entry);
+        }
+        blocks.push(entry);
+    }
+    let threads_end = blocks.iter().map(|block| block.thread + 1).max().unwrap_or_default();
+    let spans = spans.into_values().collect();
+    (Index { order, threads_end, spans, ..Index::default() }, blocks)
+}
+
+fn derive_runs(block: &Block, entry: &mut BlockEntry, spans: &mut BTreeMap<(u64, u32), Span>) {
+    for batch in block.batches().unwrap_or_default() {
+        let head = batch.head;
+        if !entry.runs.iter().any(|(run, _)| *run == head.run.0) {
+            entry.runs.push((head.run.0, head.first));
+        }
+        let empty = Span {
+            thread: entry.thread,
+            run: head.run.0,
+            first: head.first,
+            end: 0,
+            count: 0,
+            bytes: 0,
+            time: head.time.0,
+        };
+        let span = spans.entry((entry.thread, head.run.0)).or_insert(empty);
+        span.end = span.end.max(head.end());
+        span.count += u64::from(head.count);
+        span.bytes += record_bytes(batch.body.len() as u64, head.count);
+        span.time = span.time.max(head.time.0);
+    }
+}
+
+fn derive_places(block: &Block, entry: &mut BlockEntry) {
+    let facts = block.facts().unwrap_or_default();
+    for (item, fact) in (0..).zip(&facts) {
+        if [OPENED, CHECKPOINT].contains(&fact.kind) {
+            entry.places.push(Place { item, kind: fact.kind, run: fact.run.0 });
+        }
+    }
+    entry.tombstone = facts.iter().all(|fact| fact.kind == DELETED);
+}
+
+/// Copies a file to where damaged ones are kept.
+fn copy_aside(from: &dyn Disk, name: &str, directories: &Directories, report: &mut Report) -> io::Result<()> {
+    let to = directories.damaged()?;
+    let (source, copy) = (from.open(name)?, to.create(name)?);
+    let size = source.size()?;
+    let mut at = 0;
+    let mut buffer = vec![0; COPY_BYTES];
+    while at < size {
+        let piece = usize::try_from(size - at).unwrap_or(COPY_BYTES).min(COPY_BYTES);
+        source.read_exact_at(&mut buffer[..piece], at)?;
+        copy.write_all_at(&buffer[..piece], at)?;
+        at += piece as u64;
+    }
+    copy.sync_data()?;
+    to.sync_dir()?;
+    report.put_aside.push(name.to_owned());
+    report.find(Severity::Damage, name, "what it still held was salvaged, and it was put aside");
+    Ok(())
+}

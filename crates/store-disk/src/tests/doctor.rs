@@ -1,0 +1,123 @@
+//! What is found in a store and how it is mended.
+
+use super::script::{STEPS, THREADS, expected, run, thread, view};
+use super::sim::{open, options};
+use crate::doctor::{self, Severity};
+use crate::fs::Disk;
+use crate::fs::sim::SimDisk;
+use crate::history::{BlockKind, HistoryFile, file_number};
+use threadline_log::{Error, Store};
+
+async fn made(steps: usize) -> SimDisk {
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    for (number, step) in STEPS[..steps].iter().enumerate() {
+        run(&store, number, *step).await.unwrap();
+    }
+    store.close().await;
+    disk
+}
+
+/// The place in the middle of a block of a thread's.
+fn block_of(disk: &SimDisk, no: u64, kind: BlockKind) -> (String, usize) {
+    for name in disk.list().unwrap() {
+        let Some(number) = name.strip_prefix("history/").and_then(file_number) else { continue };
+        let files = crate::Directories::on(&(std::sync::Arc::new(disk.clone()) as _)).history;
+        let index = HistoryFile::open(&*files, number).unwrap().index().unwrap();
+        if let Some(block) = index.blocks.iter().find(|block| block.thread == no && block.kind == kind) {
+            return (name, usize::try_from(block.at + block.bytes - 3).unwrap());
+        }
+    }
+    panic!("no block of thread {no}");
+}
+
+#[tokio::test]
+async fn a_store_that_is_well_has_no_findings() {
+    for steps in 0..=STEPS.len() {
+        let disk = made(steps).await;
+        let report = doctor::check(&options(&disk)).unwrap();
+        assert!(report.severity() <= Some(Severity::Note), "{steps}: {report:?}");
+        let expected = expected(&STEPS[..steps]).await.pop().unwrap();
+        assert_eq!(report.threads, expected.listed.len());
+        let records =
+            expected.threads.iter().flatten().map(|thread| thread.records.len() as u64).sum::<u64>();
+        assert_eq!(report.records, records);
+        assert_eq!(view(&open(&disk).unwrap().0).await.unwrap(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_block_is_found_and_put_aside_and_all_else_stays() {
+    // Two threads are sealed, `a` without records in its first run, and `c`.
+    let disk = made(18).await;
+    let before = expected(&STEPS[..18]).await.pop().unwrap();
+    let (file, at) = block_of(&disk, 2, BlockKind::Records);
+    disk.flip_bit(&file, at * 8);
+    let report = doctor::check(&options(&disk)).unwrap();
+    assert_eq!(report.severity(), Some(Severity::Damage));
+    assert!(
+        report.findings.iter().any(|finding| finding.place.contains("thread=2, offset=7..")),
+        "{report:?}"
+    );
+
+    let report = doctor::repair(&options(&disk)).unwrap();
+    let lost: Vec<_> = report.lost.iter().map(|lost| (lost.thread.clone(), lost.offsets.clone())).collect();
+    assert_eq!(lost, [(thread("c"), 7..41)]);
+    assert_eq!(report.put_aside, [file.strip_prefix("history/").unwrap()]);
+    assert!(disk.list().unwrap().contains(&file.replace("history", "damaged")));
+
+    let (store, _) = open(&disk).unwrap();
+    let after = view(&store).await;
+    assert!(matches!(after, Err(Error::Corrupt { .. })), "{after:?}");
+    let page = store.read(&thread("a"), 0..100, None, usize::MAX).await.unwrap();
+    assert_eq!(Some(page.records), before.threads[0].as_ref().map(|thread| thread.records.clone()));
+    assert_eq!(store.thread(&thread("c")).await.unwrap(), before.threads[2].as_ref().unwrap().info);
+    assert_eq!(store.trouble(), None);
+    run(&store, 50, super::script::Step::Append("c", 0, 1)).await.unwrap();
+    assert_eq!(store.read(&thread("c"), 41..50, None, usize::MAX).await.unwrap().records.len(), 1);
+}
+
+#[tokio::test]
+async fn a_file_without_its_index_is_salvaged_block_by_block() {
+    // Nothing was compacted yet: what is gone by right is known from the index only.
+    let disk = made(12).await;
+    let before = view(&open(&disk.fork()).unwrap().0).await.unwrap();
+    for name in disk.list().unwrap().iter().filter(|name| name.starts_with("history/")) {
+        let disk = disk.fork();
+        let size = disk.bytes(name).len();
+        disk.truncate(name, size - 40);
+        assert!(open(&disk).is_err());
+        let report = doctor::repair(&options(&disk)).unwrap();
+        assert_eq!(report.lost, [], "{name}");
+        let (store, _) = open(&disk).unwrap();
+        for (key, thread) in THREADS.iter().zip(&before.threads) {
+            let Some(thread) = thread else { continue };
+            let page = store.read(key, 0..100, None, usize::MAX).await.unwrap();
+            assert_eq!(page.records, thread.records, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_journal_is_read_only_until_it_is_mended() {
+    let disk = made(10).await;
+    let name = disk.list().unwrap().into_iter().rfind(|name| name.ends_with(".log")).unwrap();
+    let used = disk.bytes(&name).iter().rposition(|byte| *byte != 0).unwrap();
+    // In the batch of `c`, which is followed by the end of the journal.
+    disk.flip_bit(&name, (used - 200) * 8);
+    let (store, report) = open(&disk).unwrap();
+    assert_ne!(report.damages, []);
+    assert!(store.trouble().is_some());
+    assert!(matches!(run(&store, 50, STEPS[0]).await, Err(Error::Unavailable(_))));
+    drop(store);
+    let report = doctor::repair(&options(&disk)).unwrap();
+    assert_eq!(report.severity(), Some(Severity::Damage));
+    let (store, report) = open(&disk).unwrap();
+    assert_eq!((report.damages, store.trouble()), (Vec::new(), None));
+    run(&store, 50, super::script::Step::Append("a", 0, 1)).await.unwrap_err();
+    run(&store, 51, super::script::Step::Name("a", "x")).await.unwrap();
+    assert_eq!(
+        doctor::check(&options(&disk)).map(|_| ()).unwrap_err().to_string(),
+        "the store is open in another process"
+    );
+}
