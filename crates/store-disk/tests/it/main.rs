@@ -2,4 +2,5 @@
 
 mod contract;
 mod files;
+mod fixture;
 mod harness;

@@ -1,0 +1,191 @@
+//! Stores of every format that was ever released open for ever. The fixtures are never made anew.
+
+use crate::harness::options;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use threadline_log::names::Owner;
+use threadline_log::run::{BaseState, RunEnd, RunLineage, RunStatus};
+use threadline_log::store::{Append, OpenRun, RunsSeen};
+use threadline_log::thread::{MetadataChange, ThreadQuery};
+use threadline_log::{
+    AppendKey, Checkpoint, Epoch, Incarnation, NewRecord, RunId, RunNo, Scope, Store, ThreadId, ThreadKey,
+    Timestamp,
+};
+use threadline_store_disk::{DiskOptions, DiskStore, doctor};
+
+const DIRECTORIES: [&str; 3] = ["", "log", "history"];
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/format-1")
+}
+
+fn copy(from: &Path, to: &Path, is_wanted: impl Fn(&str) -> bool) {
+    for directory in DIRECTORIES {
+        fs::create_dir_all(to.join(directory)).expect("a directory");
+        for entry in fs::read_dir(from.join(directory)).expect("a directory") {
+            let entry = entry.expect("a file");
+            let name = entry.file_name().into_string().expect("a name");
+            if entry.file_type().expect("a type").is_file() && is_wanted(&name) {
+                fs::copy(entry.path(), to.join(directory).join(name)).expect("copied");
+            }
+        }
+    }
+}
+
+fn thread(name: &str) -> ThreadKey {
+    let owner = |name| Owner::new(name).expect("a name");
+    ThreadKey::new(Scope { app: owner("app"), user: owner("user") }, ThreadId::new(name).expect("a name"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// All that can be seen of a store.
+async fn seen(store: &dyn Store) -> Value {
+    let query = ThreadQuery { limit: usize::MAX, ..ThreadQuery::default() };
+    let mut threads = Vec::new();
+    for info in store.threads(&query).await.expect("a list") {
+        let mut runs = Vec::new();
+        for run in store.runs(&info.key).await.expect("runs") {
+            let checkpoint = store.checkpoint(&info.key, run.no).await.expect("a checkpoint or none");
+            runs.push(json!({
+                "id": run.id, "parent": run.parent, "spawned_by": run.spawned_by, "base_state": run.base_state,
+                "request": text(&store.request(&info.key, run.no).await.expect("a request")),
+                "request_digest": run.request_digest, "offsets": [run.offsets.start, run.offsets.end],
+                "records": run.records, "started": run.started, "ended": run.ended, "end": run.end,
+                "epoch": run.epoch, "lineage": run.lineage, "compacted": run.compacted,
+                "checkpoint": checkpoint.map(|checkpoint| json!({
+                    "version": checkpoint.version, "delta": text(&checkpoint.delta),
+                    "full": checkpoint.full.map(|full| text(&full)),
+                })),
+            }));
+        }
+        let page = store.read(&info.key, 0..u64::MAX, None, usize::MAX).await.expect("records");
+        let records = page.records.iter().map(|record| {
+            json!([record.offset, record.time, record.run, record.kind.name(), text(&record.bytes)])
+        });
+        threads.push(json!({
+            "key": info.key, "incarnation": info.incarnation, "offsets": [info.offsets.start, info.offsets.end],
+            "metadata": info.metadata, "created": info.created, "updated": info.updated, "bytes": info.bytes,
+            "runs": runs, "records": records.collect::<Vec<_>>(),
+        }));
+    }
+    json!({ "threads": threads })
+}
+
+#[tokio::test]
+async fn p12_a_store_of_format_1_opens() {
+    let dir = TempDir::new().expect("a directory");
+    copy(&fixture(), dir.path(), |_| true);
+    let expected: Value =
+        serde_json::from_slice(&fs::read(fixture().join("expected.json")).expect("a file")).expect("JSON");
+    let report = doctor::check(&options(dir.path())).expect("checked");
+    assert!(report.severity() <= Some(doctor::Severity::Note), "{report:?}");
+    let (store, report) = DiskStore::open(&options(dir.path())).expect("a store");
+    assert_eq!(report.damages, []);
+    assert_eq!(seen(&store).await, expected);
+    store.append(appending("b", 0, "more")).await.expect("appended");
+    let repeated = Append { key: Some(AppendKey::new("k").expect("a key")), ..appending("b", 0, "again") };
+    assert!(store.append(repeated).await.expect("appended").repeated);
+    store.tidy().await.expect("tidied");
+    let after = seen(&store).await;
+    let a = |seen: &Value| {
+        seen["threads"].as_array().and_then(|all| all.iter().find(|t| t["key"]["thread"] == "a").cloned())
+    };
+    assert_eq!(a(&after), a(&expected));
+}
+
+fn appending(name: &str, run: u32, said: &str) -> Append {
+    Append {
+        thread: thread(name),
+        run: RunNo(run),
+        epoch: Epoch(1),
+        records: vec![NewRecord::event(format!("{{\"said\":\"{said}\"}}")), NewRecord::rejected("odd")],
+        key: None,
+        expected_tail: None,
+        end: None,
+        time: Timestamp(1_700_000_000_500),
+    }
+}
+
+async fn open_run(store: &DiskStore, name: &str, id: &str, seen: RunsSeen) {
+    let open = OpenRun {
+        thread: thread(name),
+        incarnation: Incarnation(77),
+        metadata: MetadataChange { agent: Some("agent".to_owned()), ..MetadataChange::default() },
+        seen,
+        id: RunId::new(id).expect("a name"),
+        parent: (seen.opened > 0).then_some(RunNo(0)),
+        spawned_by: Some("somebody".to_owned()),
+        base_state: BaseState::Input,
+        request: format!("{{\"runId\":\"{id}\"}}").into(),
+        request_digest: "0123".to_owned(),
+        records: vec![NewRecord::made(format!("{{\"started\":\"{id}\"}}"))],
+        lease_until: Timestamp(1_700_000_060_000),
+        time: Timestamp(1_700_000_000_000),
+    };
+    store.open_run(open).await.expect("opened");
+}
+
+async fn end_run(store: &DiskStore, name: &str, run: u32) {
+    let end = RunEnd {
+        status: RunStatus::Interrupted,
+        outcome: Some(json!({ "type": "interrupt" })),
+        error_code: None,
+        usage: Some(json!([1, 2])),
+        interrupts: vec!["i".to_owned()],
+    };
+    store.append(Append { end: Some(end), ..appending(name, run, "end") }).await.expect("ended");
+    let checkpoint = Checkpoint {
+        run: RunNo(run),
+        version: 3,
+        delta: "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"m\",\"delta\":\"hello\"}\n".into(),
+        full: Some("{\"messages\":[]}".repeat(60).into()),
+        lineage: RunLineage { said: 2, hash: 3, ids: vec![4, u64::MAX] },
+    };
+    store.put_checkpoint(&thread(name), checkpoint, Timestamp(1_700_000_001_000)).await.expect("kept");
+}
+
+/// How `testdata/format-1` was made. It is there, and stays as it is.
+#[tokio::test]
+#[ignore = "fixtures are made once"]
+async fn make_the_fixture_of_format_1() {
+    assert!(!fixture().exists(), "fixtures are never made anew");
+    let dir = TempDir::new().expect("a directory");
+    let options = DiskOptions { segment_bytes: 8 << 10, ..options(dir.path()) };
+    let (store, _) = DiskStore::open(&options).expect("a store");
+    open_run(&store, "a", "a0", RunsSeen::default()).await;
+    end_run(&store, "a", 0).await;
+    open_run(&store, "a", "a1", RunsSeen { opened: 1, ended: 1 }).await;
+    store.append(appending("a", 1, "hello")).await.expect("appended");
+    end_run(&store, "a", 1).await;
+    let time = Timestamp(1_700_000_002_000);
+    store.compact_run(&thread("a"), RunNo(0), time).await.expect("compacted");
+    open_run(&store, "gone", "g", RunsSeen::default()).await;
+    end_run(&store, "gone", 0).await;
+    open_run(&store, "cut", "c", RunsSeen::default()).await;
+    end_run(&store, "cut", 0).await;
+    store.tidy().await.expect("tidied");
+    store.delete(&thread("gone"), time).await.expect("deleted");
+    store.trim(&thread("cut"), 1, time).await.expect("trimmed");
+    open_run(&store, "b", "b0", RunsSeen::default()).await;
+    let keyed = Append { key: Some(AppendKey::new("k").expect("a key")), ..appending("b", 0, "once") };
+    store.append(keyed).await.expect("appended");
+    let change = MetadataChange {
+        name: Some("a name".to_owned()),
+        archived: Some(true),
+        labels: [("label".to_owned(), Some("value".to_owned()))].into(),
+        ..MetadataChange::default()
+    };
+    store.describe(&thread("b"), change, time).await.expect("described");
+    let expected = seen(&store).await;
+    store.close().await;
+    copy(dir.path(), &fixture(), |name| {
+        name != "lock" && !name.starts_with("catalogue") && !name.ends_with(".tmp")
+    });
+    let expected = serde_json::to_string_pretty(&expected).expect("JSON");
+    fs::write(fixture().join("expected.json"), expected + "\n").expect("written");
+}
