@@ -62,7 +62,14 @@ pub struct Importer {
 #[derive(Debug)]
 enum Input {
     Export(Box<ExportImport>),
-    Recording(Option<RunWriter>),
+    Recording(Recording),
+}
+
+/// The run that a recording is at.
+#[derive(Debug, Default)]
+struct Recording {
+    writer: Option<RunWriter>,
+    is_ended: bool,
 }
 
 #[derive(Debug)]
@@ -110,12 +117,12 @@ impl Importer {
                 result
             }
             other => {
-                let mut writer = match other {
-                    Some(Input::Recording(writer)) => writer,
-                    _ => None,
+                let mut recording = match other {
+                    Some(Input::Recording(recording)) => recording,
+                    _ => Recording::default(),
                 };
-                let result = self.push_event(&mut writer, json).await;
-                self.input = Some(Input::Recording(writer));
+                let result = self.push_event(&mut recording, json).await;
+                self.input = Some(Input::Recording(recording));
                 result
             }
         }
@@ -133,13 +140,20 @@ impl Importer {
     async fn end_input(&mut self) -> Result<(), Error> {
         self.settle().await?;
         match self.input.take() {
-            Some(Input::Recording(Some(writer))) => {
-                self.engine.end_run(&writer, self.options.cause).await?;
-            }
+            Some(Input::Recording(recording)) => self.end_recording(recording).await?,
             Some(Input::Export(export)) => self.end_export(*export).await?,
-            Some(Input::Recording(None)) | None => {}
+            None => {}
         }
         Ok(())
+    }
+
+    /// Ends the run that the recording was cut off in.
+    async fn end_recording(&mut self, recording: Recording) -> Result<(), Error> {
+        self.settle().await?;
+        match recording.writer.filter(|_| !recording.is_ended) {
+            Some(writer) => self.engine.end_run(&writer, self.options.cause).await.map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     async fn begin_export(&mut self, json: &str) -> Result<(), Error> {
@@ -235,35 +249,38 @@ impl Importer {
         Ok(())
     }
 
-    async fn push_event(&mut self, writer: &mut Option<RunWriter>, json: &str) -> Result<(), Error> {
+    async fn push_event(&mut self, recording: &mut Recording, json: &str) -> Result<(), Error> {
         let received = Received::read(json).ok();
         let event = received.as_ref().map(Received::event);
         if let Some(Event::RunStarted(started)) = event {
-            self.settle().await?;
-            if let Some(open) = writer.take() {
-                self.engine.end_run(&open, self.options.cause).await?;
-            }
-            *writer = Some(self.open_recorded(started).await?);
+            self.end_recording(std::mem::take(recording)).await?;
+            recording.writer = Some(self.open_recorded(started).await?);
         }
-        let current = match writer {
-            Some(current) => current.clone(),
+        let writer = match &recording.writer {
+            Some(writer) => writer.clone(),
             // Whoever recorded it began in the middle of a run.
-            None => {
-                let started = RunStarted::new("recording", format!("recording-{}", self.imported.runs + 1));
-                writer.insert(self.open_recorded(&started).await?).clone()
-            }
+            None => recording.writer.insert(self.open_unnamed().await?).clone(),
         };
-        let record = match received.is_some() {
-            true => NewRecord::event(json.as_bytes().to_vec()),
-            false => NewRecord::rejected(json.as_bytes().to_vec()),
-        };
-        let end = event.and_then(RunEnd::of);
+        // What comes after the end of a run means nothing, and is kept.
+        let is_event = received.is_some() && !recording.is_ended;
+        let bytes = json.as_bytes().to_vec();
+        let record = if is_event { NewRecord::event(bytes) } else { NewRecord::rejected(bytes) };
+        let end = event.filter(|_| is_event).and_then(RunEnd::of);
+        recording.is_ended |= end.is_some();
         self.imported.records += 1;
-        self.wait(current, self.engine.now(), record, end.as_ref()).await?;
-        if end.is_some() {
-            *writer = None;
+        self.wait(writer, self.engine.now(), record, end.as_ref()).await
+    }
+
+    /// Opens a run for events whose start is missing.
+    async fn open_unnamed(&mut self) -> Result<RunWriter, Error> {
+        for count in 1_u32.. {
+            let run = format!("recording-{count}");
+            match self.open_recorded(&RunStarted::new("recording", run)).await {
+                Err(Error::RunIdReused(_)) => {}
+                opened => return opened,
+            }
         }
-        Ok(())
+        Err(Error::RunsChanged)
     }
 
     async fn open_recorded(&mut self, started: &RunStarted<'_>) -> Result<RunWriter, Error> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use threadline_log::run::RunStatus;
 use threadline_log::thread::MetadataChange;
 use threadline_log::transfer::{ExportForm, ImportOptions, Imported};
-use threadline_log::{At, Engine, Error, NewRecord, RunNo, ThreadKey};
+use threadline_log::{At, Engine, Error, Kind, NewRecord, RunNo, ThreadKey};
 use threadline_protocol::stages::close::Cause;
 use threadline_protocol::stages::fold::Fold;
 use threadline_protocol::{Received, Text};
@@ -100,16 +100,26 @@ pub async fn recordings_can_be_imported(stage: Stage) {
     for (name, parent) in [("1", None), ("2", None), ("3", Some("1"))] {
         recording.extend(run(name, parent));
     }
-    // The last is cut off.
+    // An event that comes too late is kept, and the last run is cut off.
+    recording.insert(3, json!({"type": "TEXT_MESSAGE_CHUNK", "messageId": "late", "delta": "unheard"}));
     recording.extend(run("4", None).into_iter().take(2));
     let lines: Vec<String> = recording.iter().map(Value::to_string).collect();
     let imported = import(&stage.engine, &lines.join("\n")).await.expect("the recording makes sense");
-    assert_eq!((imported.runs, imported.records), (4, 11));
+    assert_eq!((imported.runs, imported.records), (4, 12));
     assert_eq!(ids(&stage.fold(&t, At::Run(RunNo(1))).await), ["u1", "a-1", "u2", "a-2"]);
     assert_eq!(ids(&stage.fold(&t, At::Head).await), ["u1", "a-1", "u3", "a-3", "u4", "a-4"]);
     let runs = stage.runs(&t).await;
     assert_eq!(runs[3].status(), RunStatus::Failed);
     assert_eq!(runs[3].end.as_ref().and_then(|end| end.error_code.as_deref()), Some("truncated"));
+
+    let late = stage.engine.read(&t, 3..4, None, 1).await.expect("it is read").records.remove(0);
+    assert_eq!((late.kind, late.run), (Kind::Rejected, RunNo(0)));
+    // Events without a start get a run of their own, each time.
+    for _ in 0..2 {
+        let text = r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"from the middle"}"#;
+        import(&stage.engine, text).await.expect("it makes sense");
+    }
+    assert_eq!(stage.runs(&thread("recording")).await.len(), 2);
 
     for form in [ExportForm::Compact, ExportForm::Snapshot] {
         let exported = export(&stage.engine, &t, form).await;
