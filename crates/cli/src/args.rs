@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use crate::store::StoreCommand;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadline_protocol::UnknownWords;
@@ -8,9 +9,9 @@ use threadline_protocol::stages::era::PeerVersion;
 
 /// The durable home of AG-UI conversations.
 ///
-/// So far: the protocol. Every command reads AG-UI events from a file or from standard input, as JSONL, a JSON array, a
-/// single JSON document, SSE or protobuf, and finds out which. What arrives is kept byte for byte where a command has
-/// no reason to change it.
+/// So far: the protocol, and the log. The first commands are filters, which read AG-UI events from a file or from standard
+/// input, as JSONL, a JSON array, a single JSON document, SSE or protobuf, and find out which. What arrives is kept
+/// byte for byte where a command has no reason to change it. The rest work on a store: a directory that holds threads.
 #[derive(Debug, Parser)]
 #[command(name = "threadline", version, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -28,10 +29,21 @@ Examples:
   threadline translate old.jsonl | threadline enforce --format json
   threadline compact --form snapshot events.jsonl
   threadline fold recording.sse
-  threadline check --format sarif recording.sse > findings.sarif";
+  threadline check --format sarif recording.sse > findings.sarif
+  threadline import recording.sse && threadline threads
+  threadline show my-thread --at 17
+  threadline export my-thread --form compact";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[command(flatten)]
+    Filter(Filter),
+    #[command(flatten)]
+    Store(StoreCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Filter {
     /// Rewrite a stream of events in another format
     Convert(ConvertArgs),
     /// Put events of AG-UI 0.x into the words of 1.0
@@ -52,7 +64,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
 }
 
-impl Command {
+impl Filter {
     pub(crate) const fn source(&self) -> &SourceArgs {
         match self {
             Self::Check(args) => &args.source,

@@ -13,9 +13,10 @@ mod progress;
 mod repair;
 mod report;
 mod sink;
+mod store;
 mod translate;
 
-use args::{Args, Command};
+use args::{Args, Command, Filter};
 use clap::{CommandFactory, Parser};
 use report::Report;
 use std::io::{self, Write};
@@ -27,17 +28,24 @@ fn main() -> ExitCode {
         let shown = write!(io::stdout().lock(), "{}", Args::command().render_long_help());
         return if shown.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(3) };
     };
-    let mut report = Report::new(command.source().name(), command.reporting(), io::stderr().lock());
-    let result = match &command {
-        Command::Convert(options) => convert::run(options, &mut report),
-        Command::Translate(options) => translate::run(options, &mut report),
-        Command::Enforce(options) => enforce::run(options, &mut report),
-        Command::Expand(options) => expand::run(options, &mut report),
-        Command::Compact(options) => compact::run(options, &mut report),
-        Command::Repair(options) => repair::run(options, &mut report),
-        Command::Normalise(options) => normalise::run(options, &mut report),
-        Command::Fold(options) => fold::run(options, &mut report),
-        Command::Check(options) => check::run(options, &mut report),
+    match command {
+        Command::Filter(filter) => run_filter(&filter),
+        Command::Store(command) => store::run(&command),
+    }
+}
+
+fn run_filter(filter: &Filter) -> ExitCode {
+    let mut report = Report::new(filter.source().name(), filter.reporting(), io::stderr().lock());
+    let result = match filter {
+        Filter::Convert(options) => convert::run(options, &mut report),
+        Filter::Translate(options) => translate::run(options, &mut report),
+        Filter::Enforce(options) => enforce::run(options, &mut report),
+        Filter::Expand(options) => expand::run(options, &mut report),
+        Filter::Compact(options) => compact::run(options, &mut report),
+        Filter::Repair(options) => repair::run(options, &mut report),
+        Filter::Normalise(options) => normalise::run(options, &mut report),
+        Filter::Fold(options) => fold::run(options, &mut report),
+        Filter::Check(options) => check::run(options, &mut report),
     };
     report.finish(result)
 }

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, StderrLock, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use thiserror::Error;
+use threadline_log::ErrorKind;
 use threadline_protocol::codec::Place;
 
 /// Why a command could not do its work.
@@ -18,9 +19,21 @@ pub(crate) enum Failure {
     Invalid { path: String, message: String },
     #[error("cannot write: {0}")]
     Write(io::Error),
+    /// The store cannot be used.
+    #[error("{0}")]
+    Store(String),
+    /// The store has it otherwise.
+    #[error("{0}")]
+    Refused(threadline_log::Error),
     /// Was reported, with its place.
     #[error("the input cannot be read")]
     Unreadable,
+}
+
+impl From<threadline_log::Error> for Failure {
+    fn from(error: threadline_log::Error) -> Self {
+        Self::Refused(error)
+    }
 }
 
 impl Failure {
@@ -161,7 +174,8 @@ impl<'a> Report<'a> {
     /// Says how the command ended, by words where there are any to say and by its exit code.
     pub(crate) fn finish(mut self, result: Result<(), Failure>) -> ExitCode {
         let code = match result {
-            Err(Failure::Read { .. }) => 3,
+            Err(Failure::Read { .. } | Failure::Store(_)) => 3,
+            Err(Failure::Refused(ref error)) => exit_code(error),
             // Whoever read our output has seen enough; what was found before still counts.
             Err(Failure::Write(ref error)) if error.kind() != io::ErrorKind::BrokenPipe => 3,
             Err(Failure::Invalid { .. }) => 2,
@@ -170,13 +184,22 @@ impl<'a> Report<'a> {
             _ => 0,
         };
         self.erase_progress();
-        if let Err(failure @ (Failure::Read { .. } | Failure::Invalid { .. } | Failure::Write(_))) = result
+        if let Err(failure) = result
             && code > 1
+            && !matches!(failure, Failure::Unreadable)
         {
-            let _ = writeln!(self.out, "threadline: {failure}");
+            let _ = writeln!(self.out, "threadline: {}", printable(&failure.to_string()));
         }
         self.flush();
         ExitCode::from(code)
+    }
+}
+
+/// Whether the request was wrong, or what was needed for it.
+const fn exit_code(error: &threadline_log::Error) -> u8 {
+    match error.kind() {
+        ErrorKind::Corrupt | ErrorKind::Unavailable | ErrorKind::Indeterminate => 3,
+        _ => 2,
     }
 }
 

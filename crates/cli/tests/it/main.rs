@@ -7,6 +7,7 @@ mod enforce;
 mod fold;
 mod normalise;
 mod repair;
+mod store;
 mod translate;
 mod usage;
 mod workspace;

@@ -8,7 +8,7 @@ use std::process::Command;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("threadline-protocol", &[]),
     ("threadline-log", &["threadline-protocol"]),
-    ("threadline-cli", &["threadline-protocol"]),
+    ("threadline-cli", &["threadline-log", "threadline-protocol", "threadline-store-disk"]),
     ("threadline-testkit", &["threadline-log", "threadline-protocol"]),
     ("threadline-store-disk", &["threadline-log", "threadline-protocol"]),
     ("threadline-interop", &[]),

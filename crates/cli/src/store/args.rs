@@ -1,0 +1,210 @@
+//! What can be said about stores on the command line.
+
+use crate::args::{Reporting, SourceArgs};
+use crate::report::Failure;
+use clap::{Subcommand, ValueEnum};
+use std::path::PathBuf;
+use threadline_log::names::Owner;
+use threadline_log::{Scope, ThreadId, ThreadKey};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// List the threads of a store, the last that was updated first
+    Threads(ThreadsArgs),
+    /// Show a thread: its runs, and what a client holds at any point of it
+    Show(ShowArgs),
+    /// Write threads to standard output as lines of JSON
+    Export(ExportArgs),
+    /// Take threads in from an export, or from a recording of AG-UI events
+    Import(ImportArgs),
+    /// Copy a thread, or a part of it, into a new one
+    Clone(CloneArgs),
+    /// Check everything that a store holds
+    Doctor(DoctorArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct StoreArgs {
+    /// The directory of the store
+    #[arg(long, value_name = "DIR", default_value = "threadline-data")]
+    pub(crate) store: PathBuf,
+}
+
+/// Whose threads.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ScopeArgs {
+    /// The application that the thread belongs to
+    #[arg(long, value_name = "APP", default_value = DEFAULT_OWNER)]
+    pub(crate) app: Owner,
+    /// The user that the thread belongs to
+    #[arg(long, value_name = "USER", default_value = DEFAULT_OWNER)]
+    pub(crate) user: Owner,
+}
+
+/// The application and the user, where nobody says.
+pub(crate) const DEFAULT_OWNER: &str = "default";
+
+impl ScopeArgs {
+    pub(crate) fn scope(&self) -> Scope {
+        Scope { app: self.app.clone(), user: self.user.clone() }
+    }
+
+    pub(crate) fn thread(&self, id: &ThreadId) -> ThreadKey {
+        ThreadKey::new(self.scope(), id.clone())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// For people
+    Text,
+    /// For programs: an object a line
+    Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ThreadsArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Only those of this application
+    #[arg(long, value_name = "APP", requires = "user")]
+    pub(crate) app: Option<Owner>,
+    /// Only those of this user
+    #[arg(long, value_name = "USER", requires = "app")]
+    pub(crate) user: Option<Owner>,
+    /// Only those whose name or messages have all of these words
+    #[arg(long, short, value_name = "WORDS")]
+    pub(crate) query: Option<String>,
+    /// Only those of this agent
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Only those with this label
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// Only those that were put away
+    #[arg(long)]
+    pub(crate) archived: bool,
+    /// At most so many
+    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// How they are written
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: OutputFormat,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("no = in it")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    /// The thread
+    pub(crate) thread: ThreadId,
+    /// What its branch holds after this run; else that of the last run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// What is held after this offset
+    #[arg(long, value_name = "OFFSET")]
+    pub(crate) at: Option<u64>,
+    /// List the records as well
+    #[arg(long)]
+    pub(crate) records: bool,
+    /// How it is written
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: OutputFormat,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    /// The thread
+    #[arg(required_unless_present = "all")]
+    pub(crate) thread: Option<ThreadId>,
+    /// All threads of all scopes, one after the other
+    #[arg(long, conflicts_with = "thread")]
+    pub(crate) all: bool,
+    /// What of it
+    #[arg(long, value_name = "FORM", default_value = "raw")]
+    pub(crate) form: FormArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormArg {
+    /// Every record as it came, with its offset and time: import gives the same thread again
+    Raw,
+    /// The runs as AG-UI events, each compacted
+    Compact,
+    /// The last run's branch as AG-UI events, with its messages and its state as snapshots
+    Snapshot,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) reporting: Reporting,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// The application that the threads will belong to; else that of the export
+    #[arg(long, value_name = "APP", requires = "user")]
+    pub(crate) app: Option<Owner>,
+    /// The user that the threads will belong to; else that of the export
+    #[arg(long, value_name = "USER", requires = "app")]
+    pub(crate) user: Option<Owner>,
+    /// The thread's id; else what the input says
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CloneArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    /// The thread
+    pub(crate) thread: ThreadId,
+    /// The id of the copy
+    pub(crate) new: ThreadId,
+    /// Only the branch of this run
+    #[arg(long, value_name = "RUN", conflicts_with = "at")]
+    pub(crate) run: Option<String>,
+    /// Only what lies at this offset and before
+    #[arg(long, value_name = "OFFSET")]
+    pub(crate) at: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Make the catalogue anew from the log
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+    /// Save what damaged files still hold, put those aside, and say what is lost
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// How findings are written
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: OutputFormat,
+}
+
+/// The scope that two options name.
+pub(crate) fn named_scope(app: Option<&Owner>, user: Option<&Owner>) -> Option<Scope> {
+    Some(Scope { app: app?.clone(), user: user?.clone() })
+}
+
+/// The scope of what says nothing of one.
+pub(crate) fn default_scope() -> Result<Scope, Failure> {
+    let owner = Owner::new(DEFAULT_OWNER)?;
+    Ok(Scope { app: owner.clone(), user: owner })
+}

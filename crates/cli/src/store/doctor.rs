@@ -1,0 +1,96 @@
+//! `threadline doctor`: whether everything is as it was written.
+
+use super::args::{DoctorArgs, OutputFormat};
+use super::opened::options;
+use crate::report::{Failure, Report, Severity, printable};
+use serde_json::json;
+use std::io::{self, Write};
+use threadline_store_disk::doctor;
+
+pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Failure> {
+    let store = &args.store.store;
+    let failed = |error: &dyn std::fmt::Display| Failure::Store(format!("{}: {error}", store.display()));
+    if !store.is_dir() {
+        return Err(failed(&"there is no store"));
+    }
+    let options = options(store);
+    let found = match args.repair {
+        true => doctor::repair(&options).map_err(|error| failed(&error))?,
+        false => doctor::check(&options).map_err(|error| failed(&error))?,
+    };
+    if args.rebuild {
+        doctor::rebuild(&options).map_err(|error| failed(&error))?;
+    }
+    let is_rebuilt = args.rebuild || args.repair;
+    for finding in &found.findings {
+        // What is derived was made anew.
+        let matters = match finding.severity {
+            doctor::Severity::Note => false,
+            doctor::Severity::Derived => !is_rebuilt,
+            doctor::Severity::Damage => true,
+        };
+        report.count(if matters { Severity::Finding } else { Severity::Note });
+    }
+    found.lost.iter().for_each(|_| report.count(Severity::Finding));
+    let mut out = io::stdout().lock();
+    let written = match args.format {
+        OutputFormat::Text => write_text(&mut out, &found, args.rebuild),
+        OutputFormat::Json => write_json(&mut out, &found),
+    };
+    written.map_err(Failure::write)
+}
+
+fn write_text(out: &mut impl Write, found: &doctor::Report, is_rebuilt: bool) -> io::Result<()> {
+    // Notes are for who wants to know everything, as JSON: what they are about mends itself.
+    for finding in found.findings.iter().filter(|finding| finding.severity != doctor::Severity::Note) {
+        let line = format!("{}: {}: {}", name(finding.severity), finding.place, finding.what);
+        writeln!(out, "{}", printable(&line))?;
+    }
+    for lost in &found.lost {
+        let line = format!("lost: {}: offsets {}..{}", lost.thread, lost.offsets.start, lost.offsets.end);
+        writeln!(out, "{}", printable(&line))?;
+    }
+    for file in &found.put_aside {
+        writeln!(out, "put aside: damaged/{}", printable(file))?;
+    }
+    if is_rebuilt {
+        writeln!(out, "the catalogue was made anew")?;
+    }
+    let verdict = match found.severity() {
+        None | Some(doctor::Severity::Note) => "all good",
+        Some(doctor::Severity::Derived) => "nothing is lost; --rebuild makes anew what is wrong",
+        Some(doctor::Severity::Damage) if found.put_aside.is_empty() => {
+            "damaged; --repair saves what can be saved"
+        }
+        Some(doctor::Severity::Damage) => "what could be saved was saved",
+    };
+    writeln!(out, "{} threads, {} records: {verdict}", found.threads, found.records)
+}
+
+fn write_json(out: &mut impl Write, found: &doctor::Report) -> io::Result<()> {
+    let findings: Vec<_> = found
+        .findings
+        .iter()
+        .map(|one| json!({"severity": name(one.severity), "place": one.place, "what": one.what}))
+        .collect();
+    let lost: Vec<_> = found
+        .lost
+        .iter()
+        .map(|lost| {
+            let (scope, offsets) = (&lost.thread.scope, &lost.offsets);
+            json!({"app": scope.app.as_str(), "user": scope.user.as_str(),
+                "thread": lost.thread.thread.as_str(), "first": offsets.start, "tail": offsets.end})
+        })
+        .collect();
+    let whole = json!({"threads": found.threads, "records": found.records, "findings": findings, "lost": lost,
+        "putAside": found.put_aside});
+    writeln!(out, "{whole}")
+}
+
+const fn name(severity: doctor::Severity) -> &'static str {
+    match severity {
+        doctor::Severity::Note => "note",
+        doctor::Severity::Derived => "derived",
+        doctor::Severity::Damage => "damage",
+    }
+}

@@ -1,0 +1,69 @@
+//! `threadline import`: threads from exports and recordings.
+
+use super::args::{ImportArgs, default_scope, named_scope};
+use super::opened::Opened;
+use crate::events::{self, Command};
+use crate::report::{Entry, Failure, Report, Severity, printable};
+use std::io::{self, Write};
+use threadline_log::transfer::{ImportOptions, Importer};
+use threadline_protocol::codec::Place;
+use threadline_protocol::stages::close::Cause;
+
+pub(crate) fn run(args: &ImportArgs, report: &mut Report<'_>) -> Result<(), Failure> {
+    let opened = Opened::for_writing(&args.store)?;
+    let options = ImportOptions {
+        scope: named_scope(args.app.as_ref(), args.user.as_ref()),
+        default_scope: default_scope()?,
+        thread: args.thread.clone(),
+        cause: Cause::Truncated,
+    };
+    let importer = opened.engine.import(options);
+    let result = events::run(&args.source, report, Import { opened: &opened, importer, is_over: false });
+    opened.close();
+    result
+}
+
+struct Import<'a> {
+    opened: &'a Opened,
+    importer: Importer,
+    /// The store has refused something, so that nothing more is written.
+    is_over: bool,
+}
+
+impl Command for Import<'_> {
+    const PRINTS_AT_THE_END: bool = true;
+
+    fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
+        let Err(error) = self.opened.wait(self.importer.push(json)) else { return Ok(()) };
+        self.is_over = true;
+        report.say(
+            place,
+            &Entry {
+                severity: Severity::Note,
+                code: "refused",
+                event_type: None,
+                path: "",
+                message: error.to_string(),
+            },
+        )?;
+        Err(Failure::Refused(error))
+    }
+
+    fn idle(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
+        if self.is_over {
+            return Ok(());
+        }
+        let imported = self.opened.wait(self.importer.finish())?;
+        let mut out = io::stdout().lock();
+        for thread in &imported.threads {
+            writeln!(out, "{}", printable(&thread.to_string())).map_err(Failure::write)?;
+        }
+        let count = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let (runs, records) = (count(imported.runs, "run"), count(imported.records, "record"));
+        writeln!(io::stderr().lock(), "imported {runs}, {records}").map_err(Failure::write)
+    }
+}

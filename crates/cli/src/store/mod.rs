@@ -1,0 +1,35 @@
+//! Commands that work on a store.
+
+mod args;
+mod clone;
+mod doctor;
+mod export;
+mod import;
+mod opened;
+mod show;
+mod threads;
+mod time;
+
+pub(crate) use args::StoreCommand;
+
+use crate::args::{ReportFormat, Reporting};
+use crate::report::Report;
+use std::io;
+use std::process::ExitCode;
+
+pub(crate) fn run(command: &StoreCommand) -> ExitCode {
+    let (input, reporting) = match command {
+        StoreCommand::Import(args) => (args.source.name(), args.reporting),
+        _ => (String::new(), Reporting { format: ReportFormat::Text, keep_going: false }),
+    };
+    let mut report = Report::new(input, reporting, io::stderr().lock());
+    let result = match command {
+        StoreCommand::Threads(args) => threads::run(args),
+        StoreCommand::Show(args) => show::run(args),
+        StoreCommand::Export(args) => export::run(args),
+        StoreCommand::Import(args) => import::run(args, &mut report),
+        StoreCommand::Clone(args) => clone::run(args),
+        StoreCommand::Doctor(args) => doctor::run(args, &mut report),
+    };
+    report.finish(result)
+}

@@ -1,0 +1,95 @@
+//! A store that is open, and the engine on it.
+
+use super::args::StoreArgs;
+use crate::report::{Failure, printable};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use threadline_log::clock::{Clock, Ids};
+use threadline_log::run::RunInfo;
+use threadline_log::{Engine, Incarnation, Options, RunId, ThreadKey, Timestamp};
+use threadline_store_disk::{DiskOptions, DiskStore};
+use tokio::runtime::Runtime;
+
+/// How stores are opened.
+pub(crate) fn options(dir: &Path) -> DiskOptions {
+    DiskOptions { time: SystemClock.now(), ..DiskOptions::new(dir) }
+}
+
+/// An open store. What it is asked is waited for.
+pub(crate) struct Opened {
+    pub(crate) engine: Engine,
+    runtime: Runtime,
+}
+
+#[derive(Debug)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the edge, where the engine is given the time")]
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+#[derive(Debug)]
+struct RandomIds;
+
+impl Ids for RandomIds {
+    fn incarnation(&self) -> Incarnation {
+        // Where the system has no randomness to give, the time is unlike what it was.
+        let drawn = getrandom::u64().unwrap_or_else(|_| SystemClock.now().0.unsigned_abs());
+        Incarnation(drawn)
+    }
+}
+
+impl Opened {
+    /// Opens a store that is there.
+    pub(crate) fn existing(args: &StoreArgs) -> Result<Self, Failure> {
+        if !args.store.is_dir() {
+            return Err(Failure::Store(format!("there is no store at {}", args.store.display())));
+        }
+        Self::open(&args.store)
+    }
+
+    /// Opens a store to write to, and makes it if it is not there. Runs that an earlier process left open are closed.
+    pub(crate) fn for_writing(args: &StoreArgs) -> Result<Self, Failure> {
+        let opened = Self::open(&args.store)?;
+        opened.wait(opened.engine.close_orphans())?;
+        Ok(opened)
+    }
+
+    fn open(dir: &Path) -> Result<Self, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::Store(format!("{}: {error}", dir.display()));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .build()
+            .map_err(|error| failed(&error))?;
+        let (store, report) = DiskStore::open(&options(dir)).map_err(|error| failed(&error))?;
+        for damage in &report.damages {
+            // Whoever asks for what is damaged will hear of it again.
+            let _ = writeln!(io::stderr().lock(), "threadline: damaged: {}", printable(&damage.to_string()));
+        }
+        let engine =
+            Engine::new(Arc::new(store), Arc::new(SystemClock), Arc::new(RandomIds), Options::default());
+        Ok(Self { engine, runtime })
+    }
+
+    /// Waits for an answer.
+    pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> T {
+        self.runtime.block_on(answer)
+    }
+
+    /// The run with this id.
+    pub(crate) fn run(&self, thread: &ThreadKey, id: &str) -> Result<RunInfo, Failure> {
+        let id = RunId::new(id)?;
+        Ok(self.wait(self.engine.run_named(thread, &id))?)
+    }
+
+    /// Ends all work in good order.
+    pub(crate) fn close(&self) {
+        self.wait(self.engine.store().close());
+    }
+}

@@ -1,0 +1,201 @@
+//! Commands that work on a store.
+
+use super::{Ran, captures, threadline};
+use serde_json::Value;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn on(store: &Path, args: &[&str], stdin: &str) -> Ran {
+    let args: Vec<&str> = args.iter().copied().chain(["--store", store.to_str().expect("a path")]).collect();
+    threadline(&args, stdin)
+}
+
+/// A store with all recorded streams.
+fn filled() -> TempDir {
+    let dir = TempDir::new().expect("a directory");
+    for (sse, _) in captures() {
+        let imported = on(dir.path(), &["import", sse.to_str().expect("a path")], "");
+        assert_eq!(imported.code, 0, "{}", imported.stderr);
+    }
+    dir
+}
+
+/// Three runs, the third beside the second.
+const BRANCHES: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"one","input":{"threadId":"t","runId":"one","messages":[{"role":"user","id":"u1","content":"Hello there"}]}}
+{"type":"TEXT_MESSAGE_CHUNK","messageId":"a1","delta":"first "}
+{"type":"TEXT_MESSAGE_CHUNK","messageId":"a1","delta":"answer"}
+{"type":"RUN_FINISHED","threadId":"t","runId":"one"}
+{"type":"RUN_STARTED","threadId":"t","runId":"two"}
+{"type":"TEXT_MESSAGE_CHUNK","messageId":"a2","delta":"second answer"}
+{"type":"RUN_FINISHED","threadId":"t","runId":"two"}
+{"type":"RUN_STARTED","threadId":"t","runId":"three","parentRunId":"one"}
+{"type":"TEXT_MESSAGE_CHUNK","messageId":"a3","delta":"another answer"}
+{"type":"RUN_FINISHED","threadId":"t","runId":"three"}
+"#;
+
+fn branches() -> TempDir {
+    let dir = TempDir::new().expect("a directory");
+    let imported = on(dir.path(), &["import"], BRANCHES);
+    assert_eq!((imported.code, imported.text()), (0, "default/default/t\n"), "{}", imported.stderr);
+    assert_eq!(imported.stderr, "imported 3 runs, 10 records\n");
+    dir
+}
+
+#[test]
+fn an_export_that_is_imported_gives_the_same_export() {
+    let (first, second) = (filled(), TempDir::new().expect("a directory"));
+    let exported = on(first.path(), &["export", "--all"], "");
+    assert_eq!(exported.code, 0, "{}", exported.stderr);
+    assert!(exported.text().lines().count() > 100);
+    let imported = on(second.path(), &["import"], exported.text());
+    assert_eq!(imported.code, 0, "{}", imported.stderr);
+    assert_eq!(on(second.path(), &["export", "--all"], "").text(), exported.text());
+    // A thread that is there is not written over.
+    let again = on(second.path(), &["import"], exported.text());
+    assert_eq!(again.code, 2);
+    assert!(again.stderr.contains("line 1: the thread exists"), "{}", again.stderr);
+    assert_eq!(on(second.path(), &["export", "--all"], "").text(), exported.text());
+}
+
+#[test]
+fn recordings_keep_their_bytes() {
+    let store = filled();
+    for (_, jsonl) in captures() {
+        let lines = std::fs::read_to_string(&jsonl).expect("a recording");
+        let first: Value = serde_json::from_str(lines.lines().next().expect("an event")).expect("JSON");
+        let thread = first["threadId"].as_str().expect("a thread");
+        let exported = on(store.path(), &["export", thread], "");
+        for line in lines.lines() {
+            assert!(
+                exported.text().contains(&format!("\"event\":{line}}}"))
+                    || exported.text().contains(&format!("\"event\":{line},")),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn threads_are_listed_and_found() {
+    let store = branches();
+    let listed = on(store.path(), &["threads"], "");
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    let mut lines = listed.text().lines();
+    assert!(lines.next().is_some_and(|head| head.starts_with("THREAD  NAME")));
+    assert!(lines.next().is_some_and(|row| row.starts_with("t       Hello there  3     10       finished")));
+    let json = on(store.path(), &["threads", "--format", "json"], "");
+    let thread: Value = serde_json::from_str(json.text()).expect("JSON");
+    assert_eq!((&thread["name"], &thread["tail"]), (&"Hello there".into(), &10.into()));
+    for (query, count) in [("ANOTHER", 1), ("first hello", 1), ("answ", 0), ("elsewhere", 0)] {
+        let found = on(store.path(), &["threads", "--query", query, "--format", "json"], "");
+        assert_eq!(found.text().lines().count(), count, "{query}");
+    }
+}
+
+#[test]
+fn any_point_can_be_shown() {
+    let store = branches();
+    let held = |args: &[&str]| {
+        let args: Vec<&str> = ["show", "t", "--format", "json"].iter().chain(args).copied().collect();
+        let shown = on(store.path(), &args, "");
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        let shown: Value = serde_json::from_str(shown.text()).expect("JSON");
+        let messages = shown["held"]["messages"].as_array().expect("messages").clone();
+        let said = messages.iter().map(|message| message["content"].as_str().expect("text").to_owned());
+        said.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(held(&[]), "Hello there, first answer, another answer");
+    assert_eq!(held(&["--run", "two"]), "Hello there, first answer, second answer");
+    assert_eq!(held(&["--at", "1"]), "Hello there, first ");
+    assert_eq!(held(&["--run", "three", "--at", "6"]), "Hello there, first answer");
+    let shown = on(store.path(), &["show", "t"], "");
+    assert!(shown.text().contains("├─o two") && shown.text().contains("└─* three"), "{}", shown.text());
+    assert!(shown.text().contains("assistant  another answer"));
+
+    let missing = on(store.path(), &["show", "x"], "");
+    assert_eq!(
+        (missing.code, missing.stderr.as_str()),
+        (2, "threadline: no such thread. thread=default/default/x\n")
+    );
+    assert_eq!(on(store.path(), &["show", "t", "--run", "x"], "").code, 2);
+    let beyond = on(store.path(), &["show", "t", "--at", "10"], "");
+    assert_eq!(
+        (beyond.code, beyond.stderr.as_str()),
+        (2, "threadline: no such offset yet. offset=10, tail=10\n")
+    );
+}
+
+#[test]
+fn compact_and_snapshot_exports_are_streams() {
+    let store = branches();
+    let compact = on(store.path(), &["export", "t", "--form", "compact"], "");
+    let checked = threadline(&["check"], compact.text());
+    assert_eq!(checked.code, 0, "{}", checked.text());
+    let folded = threadline(&["fold"], on(store.path(), &["export", "t", "--form", "snapshot"], "").text());
+    assert!(folded.text().contains("another answer") && !folded.text().contains("second answer"));
+}
+
+#[test]
+fn a_copy_is_a_thread_of_its_own() {
+    let store = branches();
+    assert_eq!(on(store.path(), &["clone", "t", "all"], "").code, 0);
+    assert_eq!(on(store.path(), &["clone", "t", "branch", "--run", "two"], "").code, 0);
+    assert_eq!(on(store.path(), &["clone", "t", "cut", "--at", "1"], "").code, 0);
+    assert_eq!(on(store.path(), &["clone", "t", "cut"], "").code, 2);
+    let events = |thread: &str| {
+        let exported = on(store.path(), &["export", thread], "");
+        let lines = exported.text().lines().filter(|line| line.starts_with("{\"offset\"")).count();
+        (lines, exported.text().contains("second"), exported.text().contains("another"))
+    };
+    assert_eq!(events("all"), (10, true, true));
+    assert_eq!(events("branch"), (7, true, false));
+    assert_eq!(events("cut"), (3, false, false));
+}
+
+#[test]
+fn a_store_that_is_not_there_or_in_use_says_so() {
+    let missing = on(Path::new("no/such/store"), &["threads"], "");
+    assert_eq!(
+        (missing.code, missing.stderr.as_str()),
+        (3, "threadline: there is no store at no/such/store\n")
+    );
+    let store = branches();
+    let lock = std::fs::File::open(store.path().join("lock")).expect("a lock file");
+    lock.lock().expect("nobody else has it");
+    let locked = on(store.path(), &["threads"], "");
+    assert_eq!(locked.code, 3);
+    assert!(locked.stderr.contains("another process"), "{}", locked.stderr);
+}
+
+#[test]
+fn a_doctor_finds_what_is_damaged() {
+    let store = branches();
+    let healthy = on(store.path(), &["doctor"], "");
+    assert_eq!(
+        (healthy.code, healthy.text()),
+        (0, "1 threads, 10 records: all good\n"),
+        "{}",
+        healthy.stderr
+    );
+    let segment = std::fs::read_dir(store.path().join("log"))
+        .expect("a log")
+        .map(|entry| entry.expect("a file").path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "log"))
+        .expect("a segment");
+    let mut bytes = std::fs::read(&segment).expect("the segment");
+    let place =
+        bytes.windows(13).position(|window| window == b"second answer").expect("it is stored as it came");
+    bytes[place] ^= 1;
+    std::fs::write(&segment, &bytes).expect("the segment is damaged");
+    let damaged = on(store.path(), &["doctor"], "");
+    assert_eq!(damaged.code, 1, "{}", damaged.text());
+    assert!(damaged.text().contains("damage: ") && damaged.text().contains("--repair"), "{}", damaged.text());
+    // What is damaged is not shown; the rest is.
+    let shown = on(store.path(), &["show", "t", "--run", "two"], "");
+    assert_eq!(shown.code, 3, "{}", shown.text());
+    let repaired = on(store.path(), &["doctor", "--repair"], "");
+    assert_eq!(repaired.code, 1, "{}", repaired.text());
+    assert!(repaired.text().contains("lost: default/default/t: offsets"), "{}", repaired.text());
+    let healthy = on(store.path(), &["doctor"], "");
+    assert_eq!(healthy.code, 0, "{}", healthy.text());
+}
