@@ -95,6 +95,8 @@ pub(crate) struct Overlay {
     pub(crate) durable: Mark,
     /// The number that the next thread gets.
     pub(crate) threads_end: u64,
+    /// How many threads in use were deleted.
+    deleted: usize,
     /// How many names were put away: whoever asked the catalogue before must ask again.
     pub(crate) evictions: u64,
 }
@@ -202,6 +204,7 @@ impl Overlay {
         match (&hot.durable, item) {
             (None, _) => {
                 name.durable = name.durable.filter(|no| *no != thread);
+                self.deleted += 1;
                 hot.dirty = Dirty::default();
             }
             (Some(_), Item::Fact { fact: Fact::Created { .. }, .. }) => name.durable = Some(thread),
@@ -254,12 +257,17 @@ impl Overlay {
     pub(crate) fn put_away(&mut self, threads_max: usize) {
         let dirty = &self.dirty;
         let mut excess = self.hot.len().saturating_sub(threads_max);
+        if excess == 0 && self.deleted == 0 {
+            return;
+        }
+        self.deleted = 0;
         let mut away = Vec::new();
         for (no, hot) in &mut self.hot {
             let is_idle = hot.in_flight == 0 && !dirty.contains(no);
             let is_gone = hot.durable.is_none() && hot.admitted.is_none();
             let is_quiet = !hot.durable.iter().flat_map(ThreadState::runs).any(|run| run.is_running());
             let is_touched = std::mem::take(&mut hot.is_touched);
+            self.deleted += usize::from(is_gone && !is_idle);
             if is_idle && (is_gone || (excess > 0 && is_quiet && !is_touched)) {
                 excess = excess.saturating_sub(1);
                 away.push((*no, hot.key.clone()));

@@ -19,7 +19,7 @@ use threadline_log::{Checkpoint, Epoch, Error, RunNo, Store, ThreadKey, Timestam
 /// A store in a directory.
 #[derive(Debug)]
 pub struct DiskStore {
-    engine: Arc<Engine>,
+    pub(crate) engine: Arc<Engine>,
     background: Mutex<Vec<JoinHandle<()>>>,
 }
 

@@ -141,6 +141,13 @@ impl Catalogue {
         Ok(())
     }
 
+    /// Copies it, as it is between two transactions.
+    #[cfg(test)]
+    pub(crate) fn copy(&self, to: &Path) -> Result<(), CatalogueError> {
+        self.writer().execute("vacuum into ?1", [to.to_str()])?;
+        Ok(())
+    }
+
     /// Reads all of it and says what is wrong.
     pub(crate) fn check(&self) -> Result<Vec<String>, CatalogueError> {
         let reader = self.reader();
