@@ -170,9 +170,7 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
     let (watermark, threads_end) = catalogue.watermark()?.unwrap_or_default();
     (overlay.durable, overlay.threads_end) = (watermark, overlay.threads_end.max(threads_end));
     replays.retain(|replay| replay.mark > watermark);
-    for no in catalogue.running()? {
-        catalogue.thread_by_no(no)?.into_iter().for_each(|stored| overlay.take_up(stored));
-    }
+    catalogue.running()?.into_iter().for_each(|stored| overlay.take_up(stored));
     replay(&mut overlay, &catalogue, &journal, &replays)?;
     if options.ends_leases {
         overlay.end_leases();
