@@ -190,9 +190,12 @@ fn a_doctor_finds_what_is_damaged() {
     let damaged = on(store.path(), &["doctor"], "");
     assert_eq!(damaged.code, 1, "{}", damaged.text());
     assert!(damaged.text().contains("damage: ") && damaged.text().contains("--repair"), "{}", damaged.text());
-    // What is damaged is not shown; the rest is.
-    let shown = on(store.path(), &["show", "t", "--run", "two"], "");
+    // What is damaged is not shown; the rest is, and so is what a checkpoint has of it.
+    let shown = on(store.path(), &["show", "t", "--at", "5"], "");
     assert_eq!(shown.code, 3, "{}", shown.text());
+    assert!(shown.stderr.contains("damaged data in"), "{}", shown.stderr);
+    assert_eq!(on(store.path(), &["show", "t", "--at", "8"], "").code, 0);
+    assert_eq!(on(store.path(), &["show", "t", "--run", "two"], "").code, 0);
     let repaired = on(store.path(), &["doctor", "--repair"], "");
     assert_eq!(repaired.code, 1, "{}", repaired.text());
     assert!(repaired.text().contains("lost: default/default/t: offsets"), "{}", repaired.text());
