@@ -13,6 +13,8 @@ pub struct Checkpoint {
     pub version: u32,
     /// The run's events as clients see them, compacted, a line each. A fold of the parent's takes them to be its own.
     pub delta: Bytes,
+    /// The delta is taken to nothing, not to what the parent holds: it restates the whole branch, whose past is trimmed.
+    pub stands_alone: bool,
     /// The fold of the whole branch up to the run's end, if it is kept here.
     pub full: Option<Bytes>,
     /// The messages of the branch.

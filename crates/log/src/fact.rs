@@ -82,6 +82,9 @@ pub enum Fact {
         version: u32,
         /// How many of the bytes are the compacted events.
         delta_bytes: u64,
+        /// The events restate the whole branch.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stands_alone: bool,
         /// Its messages.
         lineage: RunLineage,
     },

@@ -16,6 +16,7 @@ pub mod memory;
 pub mod names;
 pub mod opening;
 pub mod record;
+mod restating;
 pub mod retention;
 pub mod run;
 pub mod run_fold;

@@ -3,11 +3,15 @@
 use crate::checkpoint::Checkpoint;
 use crate::engine::{Engine, ThreadChange};
 use crate::error::Error;
+use crate::lineage::chain;
 use crate::names::{RunNo, ThreadKey};
+use crate::restating::is_held;
 use crate::run::RunInfo;
+use crate::run_fold::write_lines;
 use crate::thread::{ThreadCursor, ThreadQuery};
 use bytes::Bytes;
 use std::collections::BTreeSet;
+use threadline_protocol::stages::fold::FOLD_VERSION;
 
 /// How many threads are looked at together.
 const PAGE: usize = 256;
@@ -113,10 +117,15 @@ impl Engine {
         }
         // Before anything is forgotten.
         for base in &bases {
-            let full = self.full_checkpoint(thread, &runs, *base).await?;
-            self.store()
-                .put_checkpoint(thread, Checkpoint { delta: Bytes::new(), ..full }, self.now())
-                .await?;
+            let mut restated = self.restated(thread, &runs, &chain(&runs, *base)).await?;
+            restated.retain(is_held);
+            let mut delta = Vec::new();
+            write_lines(&mut delta, &restated);
+            let lineage = runs[base.index()].lineage.clone().unwrap_or_default();
+            let (run, delta) = (*base, delta.into());
+            let alone =
+                Checkpoint { run, version: FOLD_VERSION, delta, stands_alone: true, full: None, lineage };
+            self.store().put_checkpoint(thread, alone, self.now()).await?;
         }
         self.store().trim(thread, first, self.now()).await?;
         for run in runs.iter().filter(|run| is_gone(run) && !bases.contains(&run.no)) {

@@ -67,15 +67,18 @@ impl RunFold {
     }
 }
 
-/// The state that a run begins with, if it is that of its input.
 fn set_base_state(fold: &mut Fold, base_state: BaseState, first: &Event<'_>) {
-    if base_state == BaseState::Input
-        && let Event::RunStarted(started) = first
-        && let Some(input) = &started.input
-    {
+    if let Some(snapshot) = base_state_of(base_state, first) {
         // A snapshot can always be applied.
-        let _ = fold.apply(&StateSnapshot::new(input.state_or_empty()).into());
+        let _ = fold.apply(&snapshot);
     }
+}
+
+/// The state that a run begins with, if it is that of its input.
+pub(crate) fn base_state_of(base_state: BaseState, first: &Event<'_>) -> Option<Event<'static>> {
+    let Event::RunStarted(started) = first else { return None };
+    let input = started.input.as_ref().filter(|_| base_state == BaseState::Input)?;
+    Some(StateSnapshot::new(input.state_or_empty().into_owned()).into())
 }
 
 /// Compacts what clients see of a run, as a checkpoint keeps it.
@@ -110,7 +113,8 @@ impl DeltaWriter {
     }
 }
 
-fn write_lines(out: &mut Vec<u8>, events: &[Event<'_>]) {
+/// Events as a checkpoint keeps them.
+pub(crate) fn write_lines(out: &mut Vec<u8>, events: &[Event<'_>]) {
     for event in events {
         out.extend_from_slice(event.to_json().as_bytes());
         out.push(b'\n');

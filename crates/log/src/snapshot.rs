@@ -176,7 +176,11 @@ impl Engine {
                 held.fold = fold;
                 break;
             }
+            let stands_alone = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.stands_alone);
             deltas.push((&runs[run.index()], checkpoint));
+            if stands_alone {
+                break;
+            }
         }
         for (run, checkpoint) in deltas.into_iter().rev() {
             held.runs_since_full += 1;
@@ -185,6 +189,12 @@ impl Engine {
                 Some(checkpoint) => {
                     held.bytes_since_full += checkpoint.delta.len();
                     apply_delta(&mut held.fold, run.base_state, &checkpoint.delta);
+                    if checkpoint.full.is_some() {
+                        // Of another version of the fold. If it cannot be replaced now, it will be the next time.
+                        let full = Some(full_of(&held.fold));
+                        let renewed = Checkpoint { version: FOLD_VERSION, full, ..checkpoint };
+                        let _ = self.store().put_checkpoint(thread, renewed, self.now()).await;
+                    }
                 }
                 None => {
                     let mut fold = RunFold::new(&thread.thread, run, held.fold);
@@ -214,7 +224,7 @@ impl Engine {
             || (held.full_bytes > 0 && held.bytes_since_full + delta.len() >= held.full_bytes);
         let full = is_due.then(|| full_of(fold.fold()));
         let lineage = lineage_of(fold.fold(), &before);
-        let checkpoint = Checkpoint { run, version: FOLD_VERSION, delta, full, lineage };
+        let checkpoint = Checkpoint { run, version: FOLD_VERSION, delta, stands_alone: false, full, lineage };
         self.store().put_checkpoint(thread, checkpoint.clone(), self.now()).await?;
         Ok(checkpoint)
     }
@@ -252,21 +262,6 @@ impl Engine {
         })
         .await?;
         Ok((writer.finish(), fold))
-    }
-
-    /// The checkpoint of a run that has ended, with what its branch holds in full.
-    pub(crate) async fn full_checkpoint(
-        &self,
-        thread: &ThreadKey,
-        runs: &[RunInfo],
-        run: RunNo,
-    ) -> Result<Checkpoint, Error> {
-        let checkpoint = match self.store().checkpoint(thread, run).await? {
-            Some(checkpoint) => checkpoint,
-            None => self.keep_checkpoint(thread, run).await?,
-        };
-        let fold = self.fold_after(thread, runs, run).await?;
-        Ok(Checkpoint { version: FOLD_VERSION, full: Some(full_of(&fold)), ..checkpoint })
     }
 }
 

@@ -258,6 +258,7 @@ impl ThreadState {
             run: checkpoint.run,
             version: checkpoint.version,
             delta_bytes: checkpoint.delta.len() as u64,
+            stands_alone: checkpoint.stands_alone,
             lineage: checkpoint.lineage.clone(),
         })
     }

@@ -173,12 +173,14 @@ impl Store for DiskStore {
         let Some(entry) = self.fact(thread, CHECKPOINT, run).await? else { return Ok(None) };
         let failed = |error| unreadable(thread, run, &error);
         let bytes = entry.attached().map_err(failed)?;
-        let Fact::Checkpointed { run, version, delta_bytes, lineage } = entry.fact().map_err(failed)? else {
+        let Fact::Checkpointed { run, version, delta_bytes, stands_alone, lineage } =
+            entry.fact().map_err(failed)?
+        else {
             return Ok(None);
         };
         let delta_bytes = usize::try_from(delta_bytes).unwrap_or(usize::MAX).min(bytes.len());
         let full = Some(bytes.slice(delta_bytes..)).filter(|full| !full.is_empty());
-        Ok(Some(Checkpoint { run, version, delta: bytes.slice(..delta_bytes), full, lineage }))
+        Ok(Some(Checkpoint { run, version, delta: bytes.slice(..delta_bytes), stands_alone, full, lineage }))
     }
 
     async fn read(

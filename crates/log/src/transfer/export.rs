@@ -7,11 +7,10 @@ use crate::lineage::chain;
 use crate::names::{RunNo, ThreadKey};
 use crate::record::{Kind, Record};
 use crate::run::RunInfo;
-use crate::run_fold::delta_events;
+use crate::run_fold::{delta_events, write_lines};
 use crate::thread::ThreadInfo;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use threadline_protocol::stages::compact::{Compactor, Form};
 
 /// About how many bytes of records are read at once.
 const PAGE_BYTES: usize = 256 * 1024;
@@ -160,35 +159,20 @@ impl Exporter {
         Ok(())
     }
 
-    /// What clients see of a run, compacted. Of one that goes on, what there is.
-    async fn delta(&self, run: RunNo) -> Result<Vec<u8>, Error> {
-        self.engine.delta_of(&self.info.key, &self.runs, run).await.map(|delta| delta.to_vec())
-    }
-
     async fn next_compact(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let Some(run) = self.waiting.pop_first() else { return Ok(None) };
-        self.delta(run).await.map(Some)
+        let delta = self.engine.delta_of(&self.info.key, &self.runs, run).await?;
+        Ok(Some(delta.to_vec()))
     }
 
     async fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Error> {
         if self.waiting.is_empty() {
             return Ok(None);
         }
-        let mut compactor = Compactor::new(Form::Snapshot, None);
+        let branch: Vec<RunNo> = std::mem::take(&mut self.waiting).into_iter().collect();
+        let restated = self.engine.restated(&self.info.key, &self.runs, &branch).await?;
         let mut lines = Vec::new();
-        let mut write = |events: Vec<threadline_protocol::Event<'_>>| {
-            for event in events {
-                lines.extend_from_slice(event.to_json().as_bytes());
-                lines.push(b'\n');
-            }
-        };
-        while let Some(run) = self.waiting.pop_first() {
-            for event in delta_events(&self.delta(run).await?) {
-                // There are no chunks in it.
-                write(compactor.push_borrowed(&event).unwrap_or_default());
-            }
-        }
-        write(compactor.finish());
+        write_lines(&mut lines, &restated);
         Ok(Some(lines))
     }
 }

@@ -186,7 +186,7 @@ pub(super) fn appending(thread: &ThreadKey, run: RunNo) -> Append {
 pub(super) fn checkpoint(run: RunNo, delta: &str) -> Checkpoint {
     let delta = Bytes::copy_from_slice(delta.as_bytes());
     let lineage = RunLineage { said: 1, hash: u64::MAX, ids: vec![0, 1, u64::MAX] };
-    Checkpoint { run, version: 1, delta, full: None, lineage }
+    Checkpoint { run, version: 1, delta, stands_alone: false, full: None, lineage }
 }
 
 /// A message as it stands in a checkpoint.
