@@ -32,7 +32,7 @@ pub(crate) struct InDirectory {
 
 impl InDirectory {
     pub(crate) fn new() -> Self {
-        Self { dir: TempDir::new().expect("a directory"), loses_catalogue: false, segment_bytes: 4 << 20 }
+        Self { dir: TempDir::new().expect("a directory"), loses_catalogue: false, segment_bytes: 2 << 20 }
     }
 
     pub(crate) fn forgetful() -> Self {
