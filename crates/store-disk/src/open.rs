@@ -160,7 +160,7 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
     let visitor = |found: Found<'_>| visit(&mut overlay, &mut replays, watermark, &found);
     let (journal, recovery) = Journal::open(directories.log, &journal_options, visitor)?;
     let live: BTreeSet<u64> = journal.segments().iter().map(|segment| segment.number).collect();
-    start.settle(&live)?;
+    start.settle()?;
     let leftover: Vec<u64> = start.sealed.intersection(&live).copied().collect();
     if let Some(last) = leftover.last() {
         overlay.unsealed.forget_before(last + 1);
@@ -241,16 +241,12 @@ impl Start {
         Ok(Self { catalogue, shelf, unknown, sealed, watermark, rebuild })
     }
 
-    /// Decides about files that the catalogue does not know, and makes it anew if necessary.
-    fn settle(&mut self, live: &BTreeSet<u64>) -> Result<(), OpenError> {
-        // What was sealed and not released is still in the journal, all of it.
-        let is_undone = |index: &Index| {
-            !index.sources.is_empty() && index.sources.iter().all(|segment| live.contains(segment))
-        };
+    /// Teaches the catalogue the files that it does not know, or makes it anew.
+    fn settle(&mut self) -> Result<(), OpenError> {
         let replaced: BTreeSet<u64> =
             self.unknown.iter().flat_map(|index| index.replaces.iter().copied()).collect();
         for index in std::mem::take(&mut self.unknown) {
-            if replaced.contains(&index.number) || is_undone(&index) {
+            if replaced.contains(&index.number) {
                 self.shelf.remove(index.number)?;
             } else {
                 self.sealed.extend(&index.sources);

@@ -1,8 +1,8 @@
 //! Sealing: what is settled moves from the journal into a history file.
 //!
 //! The oldest segments go first, so that history always comes before the journal. The file is whole before the catalogue learns of it,
-//! and that is durable before the segments are released. Until the first of them is gone the file is as good as absent: what finds it
-//! and all of its segments removes it.
+//! and that is durable before the segments are released. From the moment the file has its name it
+//! counts: whoever finds it and some of its segments releases these.
 
 use crate::catalogue::CatalogueError;
 use crate::engine::Engine;
