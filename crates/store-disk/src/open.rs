@@ -35,8 +35,6 @@ pub struct DiskOptions {
     pub overlay_bytes_max: usize,
     /// How many threads are kept in memory when nothing goes on there.
     pub threads_max: usize,
-    /// Whether the leases of runs are over when the store is opened: who held them was the process that had it open before.
-    pub ends_leases: bool,
     /// Used in place of `dir` by tests.
     #[doc(hidden)]
     pub directories: Option<Directories>,
@@ -53,7 +51,6 @@ impl DiskOptions {
             segments_waiting_max: 4,
             overlay_bytes_max: 256 << 20,
             threads_max: 10_000,
-            ends_leases: true,
             directories: None,
         }
     }
@@ -172,9 +169,6 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
     replays.retain(|replay| replay.mark > watermark);
     catalogue.running()?.into_iter().for_each(|stored| overlay.take_up(stored));
     replay(&mut overlay, &catalogue, &journal, &replays)?;
-    if options.ends_leases {
-        overlay.end_leases();
-    }
     for segment in leftover {
         journal.release(segment).map_err(|error| io::Error::other(error.to_string()))?;
     }

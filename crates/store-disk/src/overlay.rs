@@ -303,19 +303,6 @@ impl Overlay {
             runs.any(|run| self.unsealed.has_records_of(*no, run.no, segment_end))
         })
     }
-
-    /// The leases of all runs are over: who held them is gone.
-    pub(crate) fn end_leases(&mut self) {
-        for hot in self.hot.values_mut() {
-            for state in [&mut hot.admitted, &mut hot.durable].into_iter().flatten() {
-                let running: Vec<_> = state.runs().iter().filter(|run| run.is_running()).cloned().collect();
-                for run in running {
-                    let over = Fact::Claimed { run: run.no, epoch: run.epoch, lease_until: Timestamp(0) };
-                    state.apply(Timestamp(i64::MIN), &over);
-                }
-            }
-        }
-    }
 }
 
 /// Compacted events of runs, with the place of their thread among the changes.

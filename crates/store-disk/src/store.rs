@@ -26,7 +26,8 @@ pub struct DiskStore {
 impl DiskStore {
     /// Opens a store, or makes one.
     ///
-    /// The runs that went on when it was last used are expired: whoever executed them is gone.
+    /// Whoever executed the runs that went on when it was last used is gone: the engine closes them
+    /// ([`threadline_log::Engine::close_orphans`]).
     ///
     /// # Errors
     /// If another process has it open, it is of a newer format, or its files cannot be used. Damage to data is no error, but told in the

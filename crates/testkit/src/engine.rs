@@ -43,6 +43,7 @@ macro_rules! engine_contract {
             a_follower_of_a_deleted_thread_is_cut_off,
             compacted_runs_keep_their_meaning,
             trimmed_threads_keep_their_branches,
+            folds_of_another_version_are_made_anew,
             old_threads_are_deleted,
             abandoned_runs_are_closed,
             abandoned_runs_are_closed_after_a_crash,

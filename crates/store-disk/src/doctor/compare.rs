@@ -17,7 +17,7 @@ type Threads = BTreeMap<ThreadKey, (u64, ThreadInfo, Vec<RunInfo>)>;
 
 /// Opens the store with its catalogue and without; reads all records.
 pub(super) fn compare(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
-    let mut options = DiskOptions { ends_leases: false, ..options.clone() };
+    let mut options = options.clone();
     let mut directories = options.directories()?;
     let catalogued = match directories.path {
         Some(_) => {

@@ -24,7 +24,6 @@ const COPY_BYTES: usize = 1 << 20;
 /// # Errors
 /// If the store cannot be opened.
 pub fn rebuild(options: &DiskOptions) -> Result<OpenReport, OpenError> {
-    let options = DiskOptions { ends_leases: false, ..options.clone() };
     let directories = options.directories()?;
     {
         let _lock = directories.root.lock()?;
@@ -32,7 +31,7 @@ pub fn rebuild(options: &DiskOptions) -> Result<OpenReport, OpenError> {
             Catalogue::remove(&path.join(CATALOGUE))?;
         }
     }
-    let (engine, report) = open(&options)?;
+    let (engine, report) = open(options)?;
     engine.flush()?;
     engine.catalogue.sync()?;
     Ok(report)
@@ -44,7 +43,7 @@ pub fn rebuild(options: &DiskOptions) -> Result<OpenReport, OpenError> {
 /// # Errors
 /// If the store is open elsewhere or of a newer format, or its files cannot be used at all.
 pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
-    let options = DiskOptions { ends_leases: false, segments_waiting_max: 0, ..options.clone() };
+    let options = DiskOptions { segments_waiting_max: 0, ..options.clone() };
     let directories = options.directories()?;
     let mut report = Report::default();
     {

@@ -92,6 +92,7 @@ pub(super) async fn run(store: &dyn Store, number: usize, step: Step) -> Result<
         }
         Step::Checkpoint(name, run) => {
             let checkpoint = Checkpoint {
+                stands_alone: false,
                 run: RunNo(run),
                 version: 1,
                 delta: format!(

@@ -17,7 +17,6 @@ pub(super) fn options(disk: &SimDisk) -> DiskOptions {
         segment_bytes: SEGMENT_BYTES,
         threads_max: 1,
         segments_waiting_max: 1,
-        ends_leases: false,
         directories: Some(Directories::on(&disk)),
         ..DiskOptions::new("")
     }

@@ -140,6 +140,7 @@ async fn end_run(store: &DiskStore, name: &str, run: u32) {
     };
     store.append(Append { end: Some(end), ..appending(name, run, "end") }).await.expect("ended");
     let checkpoint = Checkpoint {
+        stands_alone: false,
         run: RunNo(run),
         version: 3,
         delta: "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"m\",\"delta\":\"hello\"}\n".into(),

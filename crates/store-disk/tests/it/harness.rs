@@ -40,12 +40,7 @@ impl InDirectory {
     }
 
     fn start(&self) -> Arc<dyn Store> {
-        let options = DiskOptions {
-            segment_bytes: self.segment_bytes,
-            // The contract is that of any store, also of those whose leases are other processes'.
-            ends_leases: false,
-            ..options(self.dir.path())
-        };
+        let options = DiskOptions { segment_bytes: self.segment_bytes, ..options(self.dir.path()) };
         Arc::new(DiskStore::open(&options).expect("a store").0)
     }
 }

@@ -3,7 +3,7 @@
 use super::stage::{Stage, request, seen, thread};
 use serde_json::json;
 use threadline_log::retention::{KeepRaw, Retention};
-use threadline_log::{At, Error, RunNo, ThreadKey};
+use threadline_log::{At, Checkpoint, Error, RunNo, ThreadKey};
 
 /// Three runs, of which the last is on a branch of its own.
 async fn three_runs(stage: &Stage) -> ThreadKey {
@@ -68,6 +68,23 @@ pub async fn trimmed_threads_keep_their_branches(stage: Stage) {
     let writer = stage.start(&t, &request(&t, "5", &["u5"])).await;
     let start = stage.runs(&t).await[writer.run.index()].offsets.start;
     assert_eq!(stage.engine.trim(&t, start + 1).await, Ok(start));
+}
+
+/// A fold that an older engine kept is not believed, but made anew and kept.
+pub async fn folds_of_another_version_are_made_anew(stage: Stage) {
+    let t = thread("t");
+    for run in ["1", "2", "3", "4"] {
+        stage.converse(&t, &request(&t, run, &[&format!("u{run}")])).await;
+    }
+    let third = RunNo(2);
+    let checkpoint = stage.store.checkpoint(&t, third).await.expect("it is read").expect("it is there");
+    assert!(checkpoint.full.is_some(), "every third run has one");
+    let before = ends(&stage, &t, &[2, 3]).await;
+    let old = Checkpoint { version: 0, full: Some("{}".into()), ..checkpoint.clone() };
+    stage.store.put_checkpoint(&t, old, stage.engine.now()).await.expect("it is kept");
+    assert_eq!(ends(&stage, &t, &[2, 3]).await, before);
+    let renewed = stage.store.checkpoint(&t, third).await.expect("it is read");
+    assert_eq!(renewed, Some(checkpoint));
 }
 
 /// Threads go by age and by number, but not while they are in use.

@@ -159,6 +159,7 @@ impl Comparison {
             Operation::Checkpoint { run, version, said, full } => {
                 let said = text(said);
                 let checkpoint = Checkpoint {
+                    stands_alone: version % 2 == 1,
                     run: self.run(thread, *run),
                     version: *version,
                     delta: scene::said(&said).into(),
