@@ -1,0 +1,52 @@
+//! P1: what was acknowledged survives the death of the process.
+
+use crate::child::Child;
+use crate::ledger::Ledger;
+use crate::load::{Load, Said};
+use tempfile::TempDir;
+use threadline_testkit::random::Random;
+
+/// How many processes are killed.
+fn kills() -> u32 {
+    std::env::var("THREADLINE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(50)
+}
+
+#[test]
+fn p1_what_was_acknowledged_survives_kills() {
+    let dir = TempDir::new().expect("a directory");
+    let (mut ledger, mut random) = (Ledger::default(), Random::new(1));
+    let kills = kills();
+    for round in 1..=kills {
+        let load = Load {
+            round,
+            segment_bytes: *random.pick(&[32 << 10, 64 << 10, 256 << 10]),
+            overlay_bytes_max: *random.pick(&[64 << 10, 256 << 20]),
+            ..Load::new(dir.path())
+        };
+        strike(&load, &mut ledger, &mut random);
+        // Now and then one is killed after the other.
+        if random.chance(80) || round == kills {
+            if random.chance(10) {
+                _ = std::fs::remove_file(dir.path().join("catalogue.sqlite"));
+            }
+            ledger.verify(&load, &mut random);
+        }
+    }
+    println!("{kills} kills, {} acknowledged batches", ledger.acks);
+    assert!(ledger.acks > 100 * u64::from(kills) / 2, "there was a load");
+}
+
+/// Lets a process work until so many batches were acknowledged, or it has begun to open the store, and kills it.
+fn strike(load: &Load, ledger: &mut Ledger, random: &mut Random) {
+    let child = Child::start(load);
+    let acks = if random.chance(15) { 0 } else { ledger.acks + 1 + random.below(600) as u64 };
+    loop {
+        let said = child.next().expect("a process that goes on");
+        assert!(!matches!(said, Said::Refused { .. } | Said::Trouble { .. } | Said::Closed(_)), "{said:?}");
+        ledger.note(&said);
+        if ledger.acks >= acks {
+            break;
+        }
+    }
+    child.kill().iter().for_each(|said| ledger.note(said));
+}
