@@ -15,9 +15,14 @@ use threadline_protocol::Event;
 use threadline_protocol::event::RunError;
 use threadline_protocol::stages::close::Cause;
 use tokio::sync::broadcast;
+use tokio::task::JoinSet;
 
 /// How many changes of threads a listener may be behind before it has to list anew.
 const CHANGES_MAX: usize = 1024;
+
+/// How many orphaned runs are closed at once, so that they share syncs: a server that was killed may leave thousands, and is not
+/// ready before they are closed.
+const ORPHANS_AT_ONCE_MAX: usize = 256;
 
 /// What the engine can be told.
 #[derive(Clone, Debug)]
@@ -244,11 +249,21 @@ impl Engine {
 
     async fn close_orphans_at(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
         let mut closed = Vec::new();
-        for (thread, run) in self.store().expired(time).await? {
-            if self.close_orphan(&thread, run, time).await.is_ok() {
-                closed.push((thread, run));
+        let mut closing = JoinSet::new();
+        for orphan in self.store().expired(time).await? {
+            if closing.len() == ORPHANS_AT_ONCE_MAX {
+                closed.extend(closing.join_next().await.and_then(Result::ok).flatten());
             }
+            let engine = self.clone();
+            closing.spawn(async move {
+                let (thread, run) = &orphan;
+                engine.close_orphan(thread, *run, time).await.is_ok().then_some(orphan)
+            });
         }
+        while let Some(ended) = closing.join_next().await {
+            closed.extend(ended.ok().flatten());
+        }
+        closed.sort_unstable();
         Ok(closed)
     }
 
