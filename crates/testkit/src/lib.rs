@@ -4,6 +4,7 @@ pub mod engine;
 pub mod fill;
 pub mod random;
 pub mod store;
+pub mod strace;
 pub mod streams;
 #[rustfmt::skip] // A row a line, as in the protocol's own description.
 pub mod tables;

@@ -39,7 +39,7 @@ fn p1_what_was_acknowledged_survives_kills() {
 /// Lets a process work until so many batches were acknowledged, or it has begun to open the store, and kills it.
 fn strike(load: &Load, ledger: &mut Ledger, random: &mut Random) {
     let child = Child::start(load);
-    let acks = if random.chance(15) { 0 } else { ledger.acks + 1 + random.below(600) as u64 };
+    let acks = if random.chance(15) { 0 } else { ledger.acks + 1 + random.below(500) as u64 };
     loop {
         let said = child.next().expect("a process that goes on");
         assert!(!matches!(said, Said::Refused { .. } | Said::Trouble { .. } | Said::Closed(_)), "{said:?}");

@@ -9,7 +9,7 @@ use threadline_store_disk::DiskStore;
 use threadline_testkit::random::Random;
 
 /// A thread with so many records is deleted, so that many rounds take no longer than few.
-const THREAD_RECORDS_MAX: u64 = 1_500;
+const THREAD_RECORDS_MAX: u64 = 600;
 
 /// What was acknowledged.
 #[derive(Debug, Default)]
@@ -84,6 +84,20 @@ impl Ledger {
                 self.threads.insert(slot, Acknowledged { deleted, ..Acknowledged::default() });
             }
         }
+    }
+
+    /// Opens a store that may take no writes, and looks for everything.
+    pub(crate) fn verify_readable(&self, load: &Load) {
+        let (store, report) = DiskStore::open(&load.options()).expect("a store");
+        assert!(report.damages.is_empty(), "{:?}", report.damages);
+        runtime().block_on(async {
+            for slot in load.slots() {
+                let seen = inspect(&store, slot).await.expect("a thread that can be read");
+                if let Some(acknowledged) = self.threads.get(&slot) {
+                    acknowledged.compare(slot, &seen.unwrap_or_else(|| panic!("slot={slot} is lost")));
+                }
+            }
+        });
     }
 
     /// Opens the store and looks for everything. It ends in one way or another.

@@ -205,7 +205,12 @@ fn process() {
     say(&Said::Opening);
     match DiskStore::open(&load.options()) {
         Ok((store, _)) => runtime().block_on(work(load, store)),
-        Err(error) => say(&Said::Closed(error.to_string())),
+        Err(error) => {
+            let causes =
+                std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+            let causes: Vec<String> = causes.map(ToString::to_string).collect();
+            say(&Said::Closed(causes.join(": ")));
+        }
     }
 }
 

@@ -2,10 +2,13 @@
 
 mod child;
 mod contract;
+mod faults;
 mod files;
 mod fixture;
+mod full;
 mod harness;
 mod inspect;
 mod kill;
 mod ledger;
 mod load;
+mod opening;
