@@ -42,6 +42,8 @@ pub(crate) struct Load {
     /// Threads of each writer.
     pub(crate) threads: u16,
     pub(crate) events_max: u32,
+    /// A writer ends a run before it opens one in another thread.
+    pub(crate) has_one_run: bool,
     /// It ends after so many acknowledgements.
     pub(crate) acks_max: u64,
 }
@@ -154,6 +156,7 @@ impl Load {
             writers: 12,
             threads: 2,
             events_max: 4,
+            has_one_run: false,
             acks_max: u64::MAX,
         }
     }
@@ -282,8 +285,9 @@ impl Writer {
             && self.refusals < REFUSALS_MAX
             && self.tries_left != Some(0)
         {
-            let slot = self.no * self.load.threads
-                + u16::try_from(self.random.below(self.load.threads.into())).expect("few threads");
+            let drawn = u16::try_from(self.random.below(self.load.threads.into())).expect("few threads");
+            let busy = self.runs.keys().next().filter(|_| self.load.has_one_run);
+            let slot = busy.copied().unwrap_or(self.no * self.load.threads + drawn);
             match self.runs.get(&slot).cloned() {
                 None => self.start(slot).await,
                 Some((run, name)) if self.random.chance(12) => {

@@ -22,7 +22,14 @@ fn p13_a_store_is_ready_soon_after_a_kill() {
     let bytes = open_bytes();
     // As many segments for little data as for much.
     let segment_bytes = u32::try_from((bytes / 16).clamp(1 << 20, 64 << 20)).expect("at most 64 MiB");
-    let load = Load { segment_bytes, writers: 64, threads: 16, events_max: 64, ..Load::new(dir.path()) };
+    let load = Load {
+        segment_bytes,
+        writers: 64,
+        threads: 16,
+        events_max: 64,
+        has_one_run: true,
+        ..Load::new(dir.path())
+    };
     let mut ledger = Ledger::default();
     let child = Child::start(&load);
     let mut written = 0;
