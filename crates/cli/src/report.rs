@@ -37,6 +37,19 @@ impl From<threadline_log::Error> for Failure {
 }
 
 impl Failure {
+    /// A store that cannot be used, and all that is known about why.
+    pub(crate) fn store(dir: &Path, error: &dyn std::error::Error) -> Self {
+        let mut text = format!("{}: {error}", dir.display());
+        let causes = std::iter::successors(error.source(), |cause| cause.source());
+        for cause in causes.map(ToString::to_string) {
+            // Some errors repeat their cause.
+            if !text.ends_with(&cause) {
+                text = format!("{text}: {cause}");
+            }
+        }
+        Self::Store(text)
+    }
+
     pub(crate) fn read(path: &Path, source: io::Error) -> Self {
         Self::Read { path: path.display().to_string(), source }
     }

@@ -172,7 +172,7 @@ impl Engine {
     /// Why nothing can be written, if it cannot.
     pub(crate) fn trouble(&self) -> Option<String> {
         if let Some(failure) = self.journal.health().failure {
-            return Some(format!("{failure}: {}", failure.error));
+            return Some(failure.in_full());
         }
         // Whoever wrote behind a loss would give offsets a second time.
         if let Some(damage) = self.damaged.values().next() {

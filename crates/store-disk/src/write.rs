@@ -232,8 +232,8 @@ impl Engine {
 async fn finish<T>(completed: Completed, value: T) -> Result<T, Error> {
     match completed.await {
         Ok(Ok(())) => Ok(value),
-        Ok(Err(CommitError::Unavailable(failure))) => Err(Error::Unavailable(failure.to_string())),
-        Ok(Err(CommitError::Indeterminate(failure))) => Err(Error::Indeterminate(failure.to_string())),
+        Ok(Err(CommitError::Unavailable(failure))) => Err(Error::Unavailable(failure.in_full())),
+        Ok(Err(CommitError::Indeterminate(failure))) => Err(Error::Indeterminate(failure.in_full())),
         Err(_) => Err(Error::Indeterminate("the store was closed".to_owned())),
     }
 }
@@ -241,7 +241,7 @@ async fn finish<T>(completed: Completed, value: T) -> Result<T, Error> {
 fn refused(error: &SubmitError) -> Error {
     match error {
         SubmitError::TooLarge { bytes, max } => Error::TooLarge { bytes: *bytes, max: *max },
-        SubmitError::Unavailable(failure) => Error::Unavailable(failure.to_string()),
+        SubmitError::Unavailable(failure) => Error::Unavailable(failure.in_full()),
         SubmitError::Closed | SubmitError::Full { .. } => Error::Unavailable(error.to_string()),
     }
 }

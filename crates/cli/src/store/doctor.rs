@@ -5,21 +5,21 @@ use super::opened::options;
 use crate::report::{Failure, Report, Severity, printable};
 use serde_json::json;
 use std::io::{self, Write};
-use threadline_store_disk::doctor;
+use threadline_store_disk::{OpenError, doctor};
 
 pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let store = &args.store.store;
-    let failed = |error: &dyn std::fmt::Display| Failure::Store(format!("{}: {error}", store.display()));
     if !store.is_dir() {
-        return Err(failed(&"there is no store"));
+        return Err(Failure::Store(format!("{}: there is no store", store.display())));
     }
+    let failed = |error: OpenError| Failure::store(store, &error);
     let options = options(store);
     let found = match args.repair {
-        true => doctor::repair(&options).map_err(|error| failed(&error))?,
-        false => doctor::check(&options).map_err(|error| failed(&error))?,
+        true => doctor::repair(&options).map_err(failed)?,
+        false => doctor::check(&options).map_err(failed)?,
     };
     if args.rebuild {
-        doctor::rebuild(&options).map_err(|error| failed(&error))?;
+        doctor::rebuild(&options).map_err(failed)?;
     }
     let is_rebuilt = args.rebuild || args.repair;
     for finding in &found.findings {

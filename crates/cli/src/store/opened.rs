@@ -62,12 +62,11 @@ impl Opened {
     }
 
     fn open(dir: &Path) -> Result<Self, Failure> {
-        let failed = |error: &dyn std::fmt::Display| Failure::Store(format!("{}: {error}", dir.display()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .build()
-            .map_err(|error| failed(&error))?;
-        let (store, report) = DiskStore::open(&options(dir)).map_err(|error| failed(&error))?;
+            .map_err(|error| Failure::store(dir, &error))?;
+        let (store, report) = DiskStore::open(&options(dir)).map_err(|error| Failure::store(dir, &error))?;
         for damage in &report.damages {
             // Whoever asks for what is damaged will hear of it again.
             let _ = writeln!(io::stderr().lock(), "threadline: damaged: {}", printable(&damage.to_string()));

@@ -18,6 +18,14 @@ pub struct Failure {
     pub error: io::Error,
 }
 
+impl Failure {
+    /// What was being done and what the file system said, for who is told in words only.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        format!("{self}: {}", self.error)
+    }
+}
+
 /// Why a submission was not taken. Nothing of it is written, and its completion is not called.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SubmitError {
