@@ -4,6 +4,7 @@ mod check;
 mod compact;
 mod convert;
 mod enforce;
+mod faults;
 mod fold;
 mod normalise;
 mod repair;
@@ -31,8 +32,12 @@ impl Ran {
 
 /// Runs `threadline` with these arguments and this standard input.
 fn threadline(args: &[&str], stdin: impl AsRef<[u8]> + Send) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_threadline"))
-        .args(args)
+    run(Command::new(env!("CARGO_BIN_EXE_threadline")).args(args), stdin)
+}
+
+/// Runs a command with this standard input.
+fn run(command: &mut Command, stdin: impl AsRef<[u8]> + Send) -> Ran {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
