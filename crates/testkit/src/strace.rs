@@ -35,6 +35,7 @@ pub struct Call {
 
 /// Whether strace is here and may be used. Says so if not, as a test is left out then.
 #[must_use]
+#[expect(clippy::print_stdout, reason = "for who reads the output of tests")]
 pub fn is_usable() -> bool {
     let mut command = Command::new("strace");
     let traced = command.args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();

@@ -43,6 +43,7 @@ fn p3_files_that_cannot_be_removed_lose_nothing() {
 
 /// Lets a system call fail at several times, each in a process of its own, all on one store. Returns how many of them could not
 /// write any more; none if nothing can be tried here.
+#[expect(clippy::print_stdout, reason = "for who reads the output of tests")]
 fn fail(call: &'static str, error: &'static str) -> Option<usize> {
     if !strace::is_usable() {
         return None;

@@ -58,6 +58,7 @@ fn mount(arguments: &[&str], place: &Path) {
 }
 
 /// Fills a disk, and looks for what was acknowledged before and after there is room again.
+#[expect(clippy::print_stdout, reason = "for who reads the output of tests")]
 fn fill(place: &Path, size: u64, segment_bytes: u32) {
     mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], place);
     let mut ledger = Ledger::default();
