@@ -81,5 +81,6 @@ fn check_rest(store: &Path, thread: &str, fault: Fault) {
         let wanted = expected.next().unwrap_or_else(|| panic!("{fault:?}: {line}"));
         assert!(line.contains(wanted), "{fault:?}: {line}");
     }
+    assert!(fault.nth < 100 || expected.count() < whole.lines().count(), "{fault:?}: there is nothing");
     assert!(rest.code == 0 || rest.stderr.contains("no such thread"), "{fault:?}: {}", rest.stderr);
 }

@@ -4,6 +4,7 @@ use crate::child::Child;
 use crate::ledger::Ledger;
 use crate::load::{Load, Said};
 use tempfile::TempDir;
+use threadline_store_disk::doctor::{self, Severity};
 use threadline_testkit::random::Random;
 
 /// How many processes are killed.
@@ -29,11 +30,25 @@ fn p1_what_was_acknowledged_survives_kills() {
             if random.chance(10) {
                 _ = std::fs::remove_file(dir.path().join("catalogue.sqlite"));
             }
+            let is_examined = ledger.acks > 0 && (random.chance(20) || round == kills);
+            if is_examined {
+                // The catalogue may have been in the making.
+                examine(&load, Severity::Derived);
+            }
             ledger.verify(&load, &mut random);
+            if is_examined {
+                examine(&load, Severity::Note);
+            }
         }
     }
     println!("{kills} kills, {} acknowledged batches", ledger.acks);
     assert!(ledger.acks > 100 * u64::from(kills) / 2, "there was a load");
+}
+
+/// Asks the doctor, who may find this and nothing worse.
+fn examine(load: &Load, worst: Severity) {
+    let report = doctor::check(&load.options()).expect("a store");
+    assert!(report.severity() <= Some(worst), "{:?}", report.findings);
 }
 
 /// Lets a process work until so many batches were acknowledged, or it has begun to open the store, and kills it.
