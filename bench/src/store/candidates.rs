@@ -1,6 +1,4 @@
 //! Which stores are measured, and at what.
-//!
-//! Ours is to be added here: a file `ours.rs` with a type that is `Live` through the engine, and a line in each list.
 
 use super::broadcast::Broadcast;
 use super::committer::Grouped;
@@ -11,6 +9,7 @@ use super::indexed::Indexed;
 use super::kill::{self, Opened};
 use super::live::{self, FanOut};
 use super::load::Load;
+use super::ours::Ours;
 use super::plans::Scale;
 use super::redb::Redb;
 use super::sqlite::Sqlite;
@@ -34,9 +33,14 @@ impl<R> Candidate<R> {
     const fn peer(name: &'static str, run: R) -> Self {
         Self { name, is_ours: false, run }
     }
+
+    const fn ours(run: R) -> Self {
+        Self { name: OURS, is_ours: true, run }
+    }
 }
 
 /// Others are compared with these.
+const OURS: &str = "Threadline";
 pub(super) const FLOOR: &str = "floor";
 pub(super) const FJALL: &str = "fjall";
 pub(super) const SQLITE: &str = "SQLite";
@@ -50,6 +54,7 @@ const fn write<S: Subject>() -> Write {
 }
 
 pub(super) const WRITERS: &[Candidate<Write>] = &[
+    Candidate::ours(write::<Ours>()),
     Candidate::peer(FLOOR, write::<Grouped<Floor>>()),
     Candidate::peer("floor, pre-zeroed", write::<Grouped<Zeroed>>()),
     Candidate::peer(FJALL, write::<Grouped<Fjall>>()),
@@ -69,6 +74,7 @@ const fn read<S: Reads>() -> Read {
 }
 
 pub(super) const READERS: &[Candidate<Read>] = &[
+    Candidate::ours(read::<Ours>()),
     Candidate::peer(FLOOR, read::<Grouped<Indexed>>()),
     Candidate::peer(FJALL, read::<Grouped<Fjall>>()),
     Candidate::peer(SQLITE, read::<Grouped<Sqlite>>()),
@@ -86,6 +92,7 @@ const fn killed<S: Reads>() -> Killed {
 }
 
 pub(super) const KILLED: &[Candidate<Killed>] = &[
+    Candidate::ours(killed::<Ours>()),
     Candidate::peer(FLOOR, killed::<Grouped<Indexed>>()),
     Candidate::peer(FJALL, killed::<Grouped<Fjall>>()),
     Candidate::peer(SQLITE, killed::<Grouped<Sqlite>>()),
@@ -109,4 +116,5 @@ const fn lively<S: Live>() -> Lively {
     }
 }
 
-pub(super) const LIVELY: &[Candidate<Lively>] = &[Candidate::peer(FLOOR, lively::<Broadcast>())];
+pub(super) const LIVELY: &[Candidate<Lively>] =
+    &[Candidate::ours(lively::<Ours>()), Candidate::peer(FLOOR, lively::<Broadcast>())];

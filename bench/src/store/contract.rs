@@ -6,8 +6,9 @@ use super::disk::Folder;
 use super::fjall::Fjall;
 use super::indexed::Indexed;
 use super::load::{BATCH_EVENTS_MAX, append_run};
+use super::ours::Ours;
 use super::sqlite::Sqlite;
-use super::subject::{Durability, Follower, Live, Reads, Subject as _, Tally};
+use super::subject::{Durability, Follower, Live, Reads, Tally};
 use crate::corpus::Deltas;
 use tokio::runtime::Runtime;
 
@@ -43,6 +44,11 @@ fn reads_back<S: Reads>(name: &str) {
 }
 
 #[test]
+fn ours_gives_back_what_it_was_given() {
+    reads_back::<Ours>("ours");
+}
+
+#[test]
 fn the_floor_gives_back_what_it_was_given() {
     reads_back::<Grouped<Indexed>>("floor");
 }
@@ -57,11 +63,10 @@ fn sqlite_gives_back_what_it_was_given() {
     reads_back::<Grouped<Sqlite>>("sqlite");
 }
 
-#[test]
-fn a_follower_is_given_what_comes_and_messages_are_counted() {
-    let folder = Folder::new(&std::env::temp_dir(), "live").unwrap();
+fn follows<S: Live>(name: &str) {
+    let folder = Folder::new(&std::env::temp_dir(), name).unwrap();
     Runtime::new().unwrap().block_on(async {
-        let subject = Broadcast::open(folder.path(), Durability::Durable).await.unwrap();
+        let subject = S::open(folder.path(), Durability::Durable).await.unwrap();
         let mut deltas = Deltas::of_thread(0);
         append_run(&subject, 0, &deltas.run(20), BATCH_EVENTS_MAX).await.unwrap();
         let mut follower = subject.follow(0).await.unwrap();
@@ -75,4 +80,10 @@ fn a_follower_is_given_what_comes_and_messages_are_counted() {
         assert_eq!(subject.messages(0).await.unwrap(), 2);
         subject.close().await.unwrap();
     });
+}
+
+#[test]
+fn a_follower_is_given_what_comes_and_messages_are_counted() {
+    follows::<Ours>("live-ours");
+    follows::<Broadcast>("live-floor");
 }

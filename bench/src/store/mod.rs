@@ -14,6 +14,7 @@ mod indexed;
 mod kill;
 mod live;
 mod load;
+mod ours;
 mod plans;
 mod quantiles;
 mod redb;

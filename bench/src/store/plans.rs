@@ -1,7 +1,7 @@
 //! What is measured of stores, and in which order.
 
 use super::aims::AIMS;
-use super::candidates::{Candidate, FJALL, FLOOR, KILLED, LIVELY, READERS, REDB, SQLITE, WRITERS};
+use super::candidates::{Candidate, FJALL, FLOOR, KILLED, LIVELY, READERS, REDB, SQLITE, WRITERS, Write};
 use super::disk::{Folder, bare_sync};
 use super::history::{Filled, LONG_EVENTS, Repeat, Speed, TAIL_EVENTS};
 use super::kill::{Opened, kill};
@@ -130,11 +130,15 @@ fn columns(names: &[&str]) -> Vec<String> {
 }
 
 fn writing(folder: &Folder, load: &Arc<Load>, scale: &Scale, shape: Shape) -> io::Result<[Table; 2]> {
-    let mut found: Vec<Vec<Outcome>> = vec![Vec::new(); WRITERS.len()];
+    // Ours acknowledges nothing before the sync yet.
+    let takes_part =
+        |candidate: &&Candidate<Write>| shape.durability == Durability::Durable || !candidate.is_ours;
+    let writers: Vec<Candidate<Write>> = WRITERS.iter().filter(takes_part).copied().collect();
+    let mut found: Vec<Vec<Outcome>> = vec![Vec::new(); writers.len()];
     let mut syncs = Vec::new();
     for _ in 0..REPEATS {
         syncs.push(bare_sync(folder.path(), scale.bare_syncs)?);
-        for (candidate, found) in WRITERS.iter().zip(&mut found) {
+        for (candidate, found) in writers.iter().zip(&mut found) {
             let dir = folder.sub(candidate.name)?;
             found.push((candidate.run)(dir.path(), load, shape)?);
         }
@@ -146,18 +150,19 @@ fn writing(folder: &Folder, load: &Arc<Load>, scale: &Scale, shape: Shape) -> io
             "Acknowledged after a sync that is shared by whatever waits.",
         ),
         Durability::Buffered => {
-            ("Buffered append", "Ack of buffered append", "Acknowledged when the operating system has it.")
+            let note = "Acknowledged when the operating system has it. Ours has no such mode yet.";
+            ("Buffered append", "Ack of buffered append", note)
         }
     };
     let title = |what: &str| format!("{what}, {} writers", shape.writers);
     let note = format!("{note} {THREADS} threads, batches of 1 to 8 events. More is better.");
-    Ok([throughput(title(what), note, &found), latency(title(ack), &found, &syncs)])
+    Ok([throughput(title(what), note, &writers, &found), latency(title(ack), &writers, &found, &syncs)])
 }
 
-fn throughput(title: String, note: String, found: &[Vec<Outcome>]) -> Table {
+fn throughput(title: String, note: String, writers: &[Candidate<Write>], found: &[Vec<Outcome>]) -> Table {
     let speed = |outcome: &Outcome| outcome.events_per_second;
-    let rows = WRITERS.iter().zip(found).map(|(candidate, outcomes)| {
-        let against = |name| ratios(outcomes, of(WRITERS, found, name), speed);
+    let rows = writers.iter().zip(found).map(|(candidate, outcomes)| {
+        let against = |name| ratios(outcomes, of(writers, found, name), speed);
         let floor = against(FLOOR);
         let least = floor.iter().copied().fold(f64::INFINITY, f64::min);
         let most = floor.iter().copied().fold(0.0, f64::max);
@@ -170,7 +175,12 @@ fn throughput(title: String, note: String, found: &[Vec<Outcome>]) -> Table {
     Table { title, note, columns: columns(&names), rows: rows.collect() }
 }
 
-fn latency(title: String, found: &[Vec<Outcome>], syncs: &[Quantiles]) -> Table {
+fn latency(
+    title: String,
+    writers: &[Candidate<Write>],
+    found: &[Vec<Outcome>],
+    syncs: &[Quantiles],
+) -> Table {
     let cells = |all: &[Quantiles]| {
         let times = (0..3).map(|at| Cell::Whole(middle(all, |quantiles| quantiles.all()[at])));
         let ratios =
@@ -178,7 +188,7 @@ fn latency(title: String, found: &[Vec<Outcome>], syncs: &[Quantiles]) -> Table 
         times.chain(ratios).collect()
     };
     let mut rows = vec![Row { name: "bare sync", is_ours: false, cells: cells(syncs) }];
-    rows.extend(WRITERS.iter().zip(found).map(|(candidate, outcomes)| {
+    rows.extend(writers.iter().zip(found).map(|(candidate, outcomes)| {
         let acks: Vec<Quantiles> = outcomes.iter().map(|outcome| outcome.acks).collect();
         row(candidate, cells(&acks))
     }));

@@ -18,11 +18,9 @@ pub(super) enum Durability {
 pub(super) struct Batch<'a> {
     pub(super) thread: u32,
     pub(super) events: &'a [String],
-    /// Whether a run begins with the first of them.
-    #[expect(dead_code, reason = "an engine that knows runs is told; the peers keep bytes")]
+    /// Whether a run begins with the first of them. Peers keep bytes and need not know.
     pub(super) begins_run: bool,
     /// Whether the run ends with the last of them.
-    #[expect(dead_code, reason = "an engine that knows runs is told; the peers keep bytes")]
     pub(super) ends_run: bool,
 }
 

@@ -1,0 +1,229 @@
+//! Our store, through the engine, as a server uses it.
+//!
+//! The engine makes a start of its own for each run, before what the source says. It is a record like others, with an offset, but
+//! nobody has appended it: what is read is counted without.
+
+use super::subject::{Batch, Durability, Follower, Live, Reads, Subject, Tally};
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
+use threadline_log::clock::{Clock, Ids};
+use threadline_log::names::Owner;
+use threadline_log::run::RunEnd;
+use threadline_log::{
+    At, Engine, HistoryMode, Incarnation, Kind, NewRecord, Options, Record, RunWriter, Scope, StartRun,
+    Started, ThreadId, ThreadKey, Timestamp,
+};
+use threadline_protocol::{Event, Received};
+use threadline_store_disk::{DiskOptions, DiskStore};
+use tokio::sync::OnceCell;
+
+/// How much is read at once.
+const PAGE_BYTES: usize = 1 << 20;
+
+#[derive(Debug)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Counts from when it was made, so that no two processes that use a store after one another draw the same.
+#[derive(Debug)]
+struct CountedIds(AtomicU64);
+
+impl Ids for CountedIds {
+    fn incarnation(&self) -> Incarnation {
+        Incarnation(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// The engine on its store on disk.
+pub(super) struct Ours {
+    engine: Engine,
+    /// Who writes the runs that go on.
+    writers: RwLock<HashMap<u32, Arc<RunWriter>>>,
+    /// Runs that a killed process has left are closed before others begin; reading does not wait for that.
+    orphans: OnceCell<()>,
+}
+
+fn key(thread: u32) -> io::Result<ThreadKey> {
+    let owner = |name: &str| Owner::new(name).map_err(io::Error::other);
+    let scope = Scope { app: owner("bench")?, user: owner("user")? };
+    Ok(ThreadKey::new(scope, ThreadId::new(thread.to_string()).map_err(io::Error::other)?))
+}
+
+fn event(text: &str) -> io::Result<Event<'_>> {
+    Ok(Received::read(text).map_err(io::Error::other)?.into_event())
+}
+
+/// As they come in a chunk of a response: each is a part of it.
+fn records(events: &[String]) -> Vec<NewRecord> {
+    let mut chunk = Vec::with_capacity(events.iter().map(String::len).sum());
+    events.iter().for_each(|event| chunk.extend_from_slice(event.as_bytes()));
+    let mut chunk = bytes::Bytes::from(chunk);
+    events.iter().map(|event| NewRecord::event(chunk.split_to(event.len()))).collect()
+}
+
+fn take(records: &[Record], tally: &mut Tally, count: usize) {
+    let appended = records.iter().filter(|record| record.kind == Kind::Event);
+    appended.take(count).for_each(|record| tally.take(&record.bytes));
+}
+
+impl Ours {
+    async fn begin(&self, thread: u32, started: &str) -> io::Result<()> {
+        let closed = self.orphans.get_or_try_init(|| async { self.engine.close_orphans().await.map(|_| ()) });
+        closed.await.map_err(io::Error::other)?;
+        let Event::RunStarted(started) = event(started)? else {
+            return Err(io::Error::other("a run begins with something else"));
+        };
+        let request = format!(
+            r#"{{"threadId":"{thread}","runId":"{}","messages":[],"tools":[],"context":[],"state":{{}},"forwardedProps":{{}}}}"#,
+            started.run_id
+        );
+        let start = StartRun {
+            thread: key(thread)?,
+            request: request.into(),
+            history: HistoryMode::Server,
+            agent: None,
+        };
+        match self.engine.start_run(start).await.map_err(io::Error::other)? {
+            Started::New(writer) => {
+                let mut writers = self.writers.write().unwrap_or_else(PoisonError::into_inner);
+                writers.insert(thread, Arc::new(writer));
+                Ok(())
+            }
+            Started::Known(_) => Err(io::Error::other("the run has begun before")),
+        }
+    }
+
+    fn writer(&self, thread: u32) -> io::Result<Arc<RunWriter>> {
+        let writers = self.writers.read().unwrap_or_else(PoisonError::into_inner);
+        writers.get(&thread).map(Arc::clone).ok_or_else(|| io::Error::other("no run has begun"))
+    }
+}
+
+impl Subject for Ours {
+    async fn open(dir: &Path, durability: Durability) -> io::Result<Self> {
+        if durability == Durability::Buffered {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (store, _) = DiskStore::open(&DiskOptions::new(dir)).map_err(io::Error::other)?;
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let ids = CountedIds(AtomicU64::new(u64::try_from(since.as_nanos()).unwrap_or_default()));
+        let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), Arc::new(ids), Options::default());
+        Ok(Self { engine, writers: RwLock::default(), orphans: OnceCell::new() })
+    }
+
+    async fn append(&self, batch: Batch<'_>) -> io::Result<()> {
+        let Batch { thread, events, begins_run, ends_run } = batch;
+        if begins_run {
+            self.begin(thread, events.first().ok_or(io::ErrorKind::InvalidInput)?).await?;
+        }
+        let writer = self.writer(thread)?;
+        let mut batch = threadline_log::Batch::from(records(events));
+        if ends_run {
+            batch.end = events.last().map(|last| event(last)).transpose()?.as_ref().and_then(RunEnd::of);
+        }
+        self.engine.append(&writer, batch).await.map(|_| ()).map_err(io::Error::other)
+    }
+
+    async fn close(self) -> io::Result<()> {
+        self.engine.store().close().await;
+        Ok(())
+    }
+}
+
+/// A segment has its full length from the start: what is behind the last group is zeros, and taken by others later.
+fn used_bytes(path: &Path) -> io::Result<u64> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.read_to_end(&mut bytes)?;
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    u64::try_from(used).map_err(io::Error::other)
+}
+
+impl Reads for Ours {
+    fn bytes_at_rest(dir: &Path) -> io::Result<u64> {
+        let mut bytes = 0;
+        for entry in fs::read_dir(dir)? {
+            let (path, metadata) = {
+                let entry = entry?;
+                (entry.path(), entry.metadata()?)
+            };
+            let is = |extension: &str| path.extension().is_some_and(|found| found == extension);
+            bytes += match metadata.is_dir() {
+                true => Self::bytes_at_rest(&path)?,
+                // The segment that is made ahead.
+                false if is("tmp") => 0,
+                false if is("log") => used_bytes(&path)?,
+                false => metadata.blocks() * 512,
+            };
+        }
+        Ok(bytes)
+    }
+
+    async fn settle(&self) -> io::Result<()> {
+        self.engine.store().tidy().await.map_err(io::Error::other)
+    }
+
+    async fn read(&self, thread: u32, offset: u64, count: usize, tally: &mut Tally) -> io::Result<()> {
+        let key = key(thread)?;
+        // One start for each run that begins before what is asked for.
+        let runs = self.engine.store().runs(&key).await.map_err(io::Error::other)?;
+        let mut next = offset;
+        let mut ends = 0;
+        for run in &runs {
+            if offset < ends {
+                break;
+            }
+            next += 1;
+            ends += run.records - 1;
+        }
+        let asked = tally.events + count;
+        while tally.events < asked {
+            let page =
+                self.engine.read(&key, next..u64::MAX, None, PAGE_BYTES).await.map_err(io::Error::other)?;
+            if page.records.is_empty() {
+                break;
+            }
+            take(&page.records, tally, asked - tally.events);
+            next = page.next;
+        }
+        Ok(())
+    }
+}
+
+/// One of the engine's.
+pub(super) struct OurFollower(threadline_log::Follower);
+
+impl Follower for OurFollower {
+    async fn next(&mut self, tally: &mut Tally) -> io::Result<()> {
+        let records = self.0.next().await.map_err(io::Error::other)?;
+        take(&records, tally, usize::MAX);
+        Ok(())
+    }
+}
+
+impl Live for Ours {
+    type Follower = OurFollower;
+
+    async fn follow(&self, thread: u32) -> io::Result<OurFollower> {
+        let key = key(thread)?;
+        let tail = self.engine.store().thread(&key).await.map_err(io::Error::other)?.offsets.end;
+        let follower = self.engine.follow(&key, None, tail).await.map_err(io::Error::other)?;
+        Ok(OurFollower(follower))
+    }
+
+    async fn messages(&self, thread: u32) -> io::Result<usize> {
+        let snapshot = self.engine.snapshot(&key(thread)?, At::Head).await.map_err(io::Error::other)?;
+        Ok(snapshot.fold.messages().len())
+    }
+}
