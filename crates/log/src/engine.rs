@@ -290,10 +290,13 @@ impl Engine {
     ) -> Result<Page, Error> {
         let info = self.store().thread(thread).await?;
         let end = offsets.end.min(info.offsets.end);
-        if offsets.start < end {
-            self.check_readable(thread, offsets.start).await?;
+        let range = offsets.start..end.max(offsets.start);
+        let page = self.store().read(thread, range.clone(), run, bytes_max).await?;
+        // Where the first one is not there, the question is why.
+        if !range.is_empty() && page.records.first().is_none_or(|first| first.offset != range.start) {
+            self.check_readable(thread, range.start).await?;
         }
-        self.store().read(thread, offsets.start..end.max(offsets.start), run, bytes_max).await
+        Ok(page)
     }
 
     /// The first offset whose record was taken in at this time or later; the tail, if there is none.
