@@ -6,6 +6,7 @@
 use crate::names::ThreadKey;
 use crate::record::Record;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
@@ -93,12 +94,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
     followed: Mutex<HashMap<ThreadKey, Weak<Tail>>>,
+    /// Whether there has been one: without, appends need not look. A follower lets itself be seen here before it looks at the store, so that
+    /// whoever appends sees it, or it sees what was appended.
+    any: AtomicBool,
 }
 
 impl Tails {
     /// The tail of a thread, kept as long as somebody holds it.
     pub(crate) fn open(&self, thread: &ThreadKey) -> Arc<Tail> {
         let mut followed = lock(&self.followed);
+        self.any.store(true, Ordering::SeqCst);
         if let Some(tail) = followed.get(thread).and_then(Weak::upgrade) {
             return tail;
         }
@@ -112,13 +117,16 @@ impl Tails {
     }
 
     fn get(&self, thread: &ThreadKey) -> Option<Arc<Tail>> {
+        if !self.any.load(Ordering::SeqCst) {
+            return None;
+        }
         lock(&self.followed).get(thread).and_then(Weak::upgrade)
     }
 
     /// Whether somebody follows a thread.
     pub(crate) fn is_followed(&self, thread: &ThreadKey) -> bool {
-        let followed = lock(&self.followed);
-        !followed.is_empty() && followed.get(thread).is_some_and(|tail| tail.strong_count() > 0)
+        self.any.load(Ordering::SeqCst)
+            && lock(&self.followed).get(thread).is_some_and(|tail| tail.strong_count() > 0)
     }
 
     /// Gives durable records to who follows the thread.
