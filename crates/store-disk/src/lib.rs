@@ -16,6 +16,7 @@ mod history;
 mod identity;
 pub mod journal;
 mod kept;
+mod numbered;
 mod open;
 mod overlay;
 mod read;

@@ -7,9 +7,10 @@ use crate::catalogue::{Changes, StoredThread, ThreadChange};
 use crate::entry::{BatchHead, FactEntry};
 use crate::history::Mark;
 use crate::kept::{Compacted, Kept};
+use crate::numbered::{ByNumber, Numbers};
 use crate::unsealed::Unsealed;
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use threadline_log::fact::Fact;
 use threadline_log::search;
 use threadline_log::state::ThreadState;
@@ -86,8 +87,8 @@ struct Hot {
 #[derive(Debug, Default)]
 pub(crate) struct Overlay {
     names: HashMap<ThreadKey, Name>,
-    hot: HashMap<u64, Hot>,
-    dirty: HashSet<u64>,
+    hot: ByNumber<Hot>,
+    dirty: Numbers,
     dirty_bytes: usize,
     /// Where unsealed data is.
     pub(crate) unsealed: Unsealed,
@@ -200,14 +201,17 @@ impl Overlay {
     fn show(&mut self, thread: u64, item: &Item) {
         let Some(hot) = self.hot.get_mut(&thread) else { return };
         apply(&hot.key, &mut hot.durable, item);
-        let name = self.names.entry(hot.key.clone()).or_default();
         match (&hot.durable, item) {
             (None, _) => {
-                name.durable = name.durable.filter(|no| *no != thread);
+                if let Some(name) = self.names.get_mut(&hot.key) {
+                    name.durable = name.durable.filter(|no| *no != thread);
+                }
                 self.deleted += 1;
                 hot.dirty = Dirty::default();
             }
-            (Some(_), Item::Fact { fact: Fact::Created { .. }, .. }) => name.durable = Some(thread),
+            (Some(_), Item::Fact { fact: Fact::Created { .. }, .. }) => {
+                self.names.entry(hot.key.clone()).or_default().durable = Some(thread);
+            }
             (Some(_), Item::Fact { fact: Fact::Compacted { run }, tail, .. }) => {
                 hot.compacted.insert(*run, *tail);
             }

@@ -2,8 +2,8 @@
 
 use crate::entry::{DELETED, FORGOTTEN, fact_kind};
 use crate::history::Mark;
+use crate::numbered::ByNumber;
 use crate::overlay::Item;
-use std::collections::HashMap;
 use std::ops::Range;
 use threadline_log::RunNo;
 
@@ -40,7 +40,7 @@ pub(crate) struct UnsealedThread {
 /// What is in the journal and not in history, by thread.
 #[derive(Debug, Default)]
 pub(crate) struct Unsealed {
-    threads: HashMap<u64, UnsealedThread>,
+    threads: ByNumber<UnsealedThread>,
 }
 
 impl Unsealed {
