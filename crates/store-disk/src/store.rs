@@ -90,11 +90,11 @@ fn unreadable(key: &ThreadKey, run: RunNo, error: &crate::entry::EntryError) -> 
 #[async_trait]
 impl Store for DiskStore {
     async fn open_run(&self, open: OpenRun) -> Result<Opened, Error> {
-        Box::pin(self.engine.open_run(open)).await
+        self.engine.open_run(open).await
     }
 
     async fn append(&self, append: Append) -> Result<Ack, Error> {
-        Box::pin(self.engine.append(append)).await
+        self.engine.append(append).await
     }
 
     async fn claim(
