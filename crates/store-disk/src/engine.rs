@@ -3,13 +3,14 @@
 use crate::catalogue::{Catalogue, CatalogueError, Changes};
 use crate::fs::DirLock;
 use crate::history::{HistoryError, Shelf};
-use crate::journal::{Damage, Journal, ReadError};
-use crate::overlay::{Overlay, find_words};
+use crate::journal::{CommitError, Committed, Damage, Journal, ReadError};
+use crate::overlay::{Overlay, Write, find_words};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 use threadline_log::Error;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// How long the catalogue may lag behind when nobody asks: what comes meanwhile is taken in at once.
 const CATALOGUE_LAG: Duration = Duration::from_millis(200);
@@ -31,6 +32,7 @@ pub(crate) struct Engine {
     /// Changes that the catalogue has not taken, though it should have.
     flushing: Mutex<Option<Changes>>,
     lock: Mutex<Option<DirLock>>,
+    is_closed: AtomicBool,
 }
 
 /// How much of what there may be.
@@ -48,10 +50,23 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Core {
     overlay: Mutex<Overlay>,
-    /// Counts submissions that were completed.
+    /// Counts groups and failures: whenever something was completed.
     pub(crate) completed: watch::Sender<u64>,
+    /// What became durable and nobody was told of: the rest of its group comes at once.
+    arrivals: Mutex<Vec<Arrival>>,
     chores: Mutex<Chores>,
     wake: Condvar,
+}
+
+/// A write that is durable.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) write: Arc<Write>,
+    /// Where each of its entries begins.
+    pub(crate) starts: Vec<u32>,
+    pub(crate) committed: Committed,
+    /// Who waits for it.
+    pub(crate) sender: oneshot::Sender<Result<(), CommitError>>,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +82,7 @@ impl Core {
         Self {
             overlay: Mutex::new(overlay),
             completed: watch::Sender::new(0),
+            arrivals: Mutex::default(),
             chores: Mutex::default(),
             wake: Condvar::new(),
         }
@@ -79,6 +95,34 @@ impl Core {
 
     fn chores(&self) -> MutexGuard<'_, Chores> {
         self.chores.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what is durable. With the last of a group all of it becomes visible at once: who writes waits for the
+    /// overlay once for a group, not once for each write.
+    pub(crate) fn arrive(&self, arrival: Arrival) {
+        let Committed { is_last, start, .. } = arrival.committed;
+        let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+        arrivals.push(arrival);
+        if !is_last {
+            return;
+        }
+        let mut overlay = self.overlay();
+        for Arrival { write, starts, committed, .. } in &*arrivals {
+            overlay.commit(write, starts.iter().map(|start| committed.position(*start).into()));
+        }
+        drop(overlay);
+        self.note_commit(start.segment);
+        self.completed.send_modify(|count| *count += 1);
+        for Arrival { sender, .. } in arrivals.drain(..) {
+            // Whoever asked may have gone.
+            _ = sender.send(Ok(()));
+        }
+    }
+
+    /// Tells who waits for a write that it failed.
+    pub(crate) fn fail(&self, sender: oneshot::Sender<Result<(), CommitError>>, error: CommitError) {
+        self.completed.send_modify(|count| *count += 1);
+        _ = sender.send(Err(error));
     }
 
     /// Tells the background that something became durable in a segment.
@@ -143,6 +187,7 @@ impl Engine {
             damaged,
             flushing: Mutex::default(),
             lock: Mutex::new(Some(lock)),
+            is_closed: AtomicBool::new(false),
         }
     }
 
@@ -171,19 +216,19 @@ impl Engine {
 
     /// Why nothing can be written, if it cannot.
     pub(crate) fn trouble(&self) -> Option<String> {
-        if let Some(failure) = self.journal.health().failure {
+        if let Some(failure) = self.journal.failure() {
             return Some(failure.in_full());
         }
         // Whoever wrote behind a loss would give offsets a second time.
         if let Some(damage) = self.damaged.values().next() {
             return Some(format!("the log has lost something: {damage}"));
         }
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        lock.is_none().then(|| "the store is closed".to_owned())
+        self.is_closed.load(Ordering::Acquire).then(|| "the store is closed".to_owned())
     }
 
     /// Lets others have the directory.
     pub(crate) fn unlock(&self) {
+        self.is_closed.store(true, Ordering::Release);
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }

@@ -1,9 +1,9 @@
 //! The way of a write: admitted, submitted in the same order, visible when durable.
 
-use crate::engine::Engine;
+use crate::engine::{Arrival, Engine};
 use crate::entry::{self, Attached, BatchHead, RECORDS};
 use crate::journal::format::FLAG_FACT;
-use crate::journal::{CommitError, EntryHead, SubmitError};
+use crate::journal::{CommitError, EntryHead, Frames, SubmitError};
 use crate::overlay::{Item, Known, Overlay, View, Write};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -20,7 +20,9 @@ const SIDECAR_FACT_BYTES_MAX: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Plan {
     write: Write,
-    entries: Vec<(EntryHead, Bytes)>,
+    frames: Frames,
+    /// Where each entry begins in them.
+    starts: Vec<u32>,
     tail: u64,
 }
 
@@ -37,7 +39,8 @@ type Completed = oneshot::Receiver<Result<(), CommitError>>;
 impl Plan {
     /// Nothing yet, for a thread with this tail.
     pub(crate) fn new(thread: u64, tail: u64) -> Self {
-        Self { write: Write { thread, items: Vec::new() }, entries: Vec::new(), tail }
+        let write = Write { thread, items: Vec::new() };
+        Self { write, frames: Frames::default(), starts: Vec::new(), tail }
     }
 
     /// Adds a fact, with bytes that belong to it.
@@ -54,7 +57,7 @@ impl Plan {
             time_min: time.0,
             time_max: time.0,
         };
-        self.entries.push((head, entry.body));
+        self.starts.push(self.frames.push(head, entry.body));
         self.write.items.push(Item::Fact { time, tail: self.tail, fact, delta });
         self
     }
@@ -78,7 +81,7 @@ impl Plan {
             time_min: time.0,
             time_max: time.0,
         };
-        self.entries.push((head, batch.body.clone()));
+        self.starts.push(self.frames.push(head, batch.body.clone()));
         let head = BatchHead { first, count: batch.count, run, time };
         self.tail = head.end();
         self.write.items.push(Item::Records { head, bytes: batch.bytes });
@@ -101,6 +104,18 @@ enum Decision<T> {
     Write(Plan, T),
     /// There is nothing to do, once all up to an offset is durable.
     After(u64, T),
+}
+
+/// What is to be done next for a write.
+enum Step<T> {
+    /// It is submitted.
+    Finish(Completed, T),
+    /// Another is waited for.
+    After(u64, T),
+    /// The catalogue is too far behind.
+    Flush,
+    /// The journal has as much as it takes. Something is on its way, and makes room when it arrives.
+    Wait,
 }
 
 impl Engine {
@@ -153,39 +168,39 @@ impl Engine {
         key: &ThreadKey,
         mut decide: impl FnMut(&Overlay, Option<(u64, &ThreadState)>) -> Result<Decision<T>, Error>,
     ) -> Result<T, Error> {
-        self.make_room().await?;
-        loop {
-            let mut completed = self.core.completed.subscribe();
-            completed.mark_unchanged();
-            let looked = self.look(key, View::Admitted, |overlay, no| {
-                let known = no.and_then(|no| Some((no, overlay.state(no, View::Admitted)?)));
-                Ok::<_, Error>(match decide(overlay, known)? {
-                    Decision::Write(plan, value) => (self.submit(overlay, plan).map(Ok), value),
-                    Decision::After(end, value) => (Ok(Err(end)), value),
-                })
-            });
-            match looked.await?? {
-                (Ok(Ok(committed)), value) => return finish(committed, value).await,
-                (Ok(Err(end)), value) => return self.after(key, end, value).await,
-                (Err(SubmitError::Full { .. }), _) => {
-                    // Something is on its way, and makes room when it arrives.
-                    _ = completed.changed().await;
-                }
-                (Err(error), _) => return Err(refused(&error)),
-            }
-        }
-    }
-
-    /// Waits while the catalogue is too far behind.
-    async fn make_room(self: &Arc<Self>) -> Result<(), Error> {
         if let Some(trouble) = self.trouble() {
             return Err(Error::Unavailable(trouble));
         }
-        if self.core.overlay().dirty_bytes() > self.limits.overlay_bytes_max {
-            let flushed = self.in_background(|engine| engine.flush()).await?;
-            flushed.map_err(|error| Error::Unavailable(error.to_string()))?;
+        let mut arrivals = None;
+        loop {
+            let looked = self.look(key, View::Admitted, |overlay, no| {
+                if overlay.dirty_bytes() > self.limits.overlay_bytes_max {
+                    return Ok(Step::Flush);
+                }
+                let known = no.and_then(|no| Some((no, overlay.state(no, View::Admitted)?)));
+                Ok::<_, Error>(match decide(overlay, known)? {
+                    Decision::Write(plan, value) => match self.submit(overlay, plan) {
+                        Ok(committed) => Step::Finish(committed, value),
+                        Err(SubmitError::Full { .. }) => Step::Wait,
+                        Err(error) => return Err(refused(&error)),
+                    },
+                    Decision::After(end, value) => Step::After(end, value),
+                })
+            });
+            match looked.await?? {
+                Step::Finish(committed, value) => return finish(committed, value).await,
+                Step::After(end, value) => return self.after(key, end, value).await,
+                Step::Flush => {
+                    let flushed = self.in_background(|engine| engine.flush()).await?;
+                    flushed.map_err(|error| Error::Unavailable(error.to_string()))?;
+                }
+                Step::Wait => match &mut arrivals {
+                    // What was on its way may have arrived before anybody listened.
+                    None => arrivals = Some(self.core.completed.subscribe()),
+                    Some(arrivals) => _ = arrivals.changed().await,
+                },
+            }
         }
-        Ok(())
     }
 
     /// Waits until everything of a thread up to an offset is durable.
@@ -209,20 +224,13 @@ impl Engine {
 
     /// Puts a write into the journal's queue. Whoever has the overlay has the order.
     fn submit(&self, overlay: &mut Overlay, plan: Plan) -> Result<Completed, SubmitError> {
-        let mut frames = self.journal.frames();
-        let starts: Vec<u32> = plan.entries.iter().map(|(head, body)| frames.push(head, body)).collect();
+        let Plan { write, frames, starts, .. } = plan;
         let (sender, receiver) = oneshot::channel();
-        let (core, write) = (Arc::clone(&self.core), Arc::new(plan.write));
+        let (core, write) = (Arc::clone(&self.core), Arc::new(write));
         let written = Arc::clone(&write);
-        self.journal.submit(frames, move |result| {
-            let result = result.map(|committed| {
-                let marks = starts.into_iter().map(|start| committed.position(start).into());
-                core.overlay().commit(&written, marks);
-                core.note_commit(committed.start.segment);
-            });
-            core.completed.send_modify(|count| *count += 1);
-            // Whoever asked may have gone.
-            _ = sender.send(result);
+        self.journal.submit(frames, move |result| match result {
+            Ok(committed) => core.arrive(Arrival { write: written, starts, committed, sender }),
+            Err(error) => core.fail(sender, error),
         })?;
         overlay.admit(&write);
         Ok(receiver)

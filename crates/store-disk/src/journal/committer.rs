@@ -41,6 +41,8 @@ pub(super) struct Committer {
     pub(super) keeper: Arc<Keeper>,
     pub(super) active: Active,
     limits: GroupLimits,
+    /// What checksums of entries begin with.
+    seed: u32,
     taken: VecDeque<Item>,
     /// The group that is being written.
     buffer: Vec<u8>,
@@ -61,6 +63,7 @@ impl Committer {
     ) -> Self {
         let (taken, buffer, completions) = (VecDeque::new(), Vec::new(), Vec::new());
         Self {
+            seed: shared.salt.seed(),
             shared,
             queue,
             keeper,
@@ -137,7 +140,7 @@ impl Committer {
             }
             let Some(Item::Commit { frames, completion }) = self.taken.pop_front() else { break };
             let start = u32::try_from(self.buffer.len()).expect("groups are shorter than segments");
-            self.buffer.extend_from_slice(frames.as_slice());
+            frames.encode(self.seed, &mut self.buffer);
             self.completions.push((completion, start));
             self.entries += frames.entries();
         }
@@ -153,8 +156,11 @@ impl Committer {
                 if !std::mem::replace(&mut self.has_asked_for_spare, true) {
                     self.keeper.want_spare();
                 }
+                let mut left = self.completions.len();
                 for (completion, start) in self.completions.drain(..) {
-                    completion(Ok(Committed { group, start: Position { byte: at.byte + start, ..at } }));
+                    left -= 1;
+                    let start = Position { byte: at.byte + start, ..at };
+                    completion(Ok(Committed { group, start, is_last: left == 0 }));
                 }
                 Ok(())
             }

@@ -45,6 +45,17 @@ impl EntryHead {
         varint::put_signed(bytes, self.time_max.wrapping_sub(self.time_min));
     }
 
+    /// How many bytes [`put`](Self::put) appends.
+    pub(super) fn bytes(&self, body_bytes: usize) -> usize {
+        2 + varint::bytes(body_bytes as u64)
+            + varint::bytes(self.thread)
+            + varint::bytes(self.run)
+            + varint::bytes(self.first)
+            + varint::bytes(self.count.into())
+            + varint::bytes_signed(self.time_min)
+            + varint::bytes_signed(self.time_max.wrapping_sub(self.time_min))
+    }
+
     /// Takes it and the length of the body from the front of `bytes`.
     pub(super) fn take(bytes: &mut &[u8]) -> Option<(Self, u32)> {
         let ([kind, flags], rest) = bytes.split_first_chunk()?;

@@ -146,8 +146,6 @@ pub(super) const HEADER_BYTES: usize = 512;
 /// Where the first group begins.
 pub(super) const GROUPS_START: u32 = 1024;
 pub(super) const GROUP_HEADER_BYTES: usize = 36;
-/// The longest that an entry can be before its body.
-pub(super) const ENTRY_HEAD_BYTES_MAX: usize = 4 + 2 + 7 * 10;
 
 /// The flag of an entry whose body is in the sidecar too.
 pub const FLAG_FACT: u8 = 1;

@@ -136,12 +136,6 @@ impl Journal {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frames to encode entries into.
-    #[must_use]
-    pub fn frames(&self) -> Frames {
-        Frames::new(self.shared.salt)
-    }
-
     /// Puts frames into the queue, in the order of the calls. Never waits for the disk.
     ///
     /// `completion` is called by the committer, in the order of submissions, after the sync. It should be quick, and must
@@ -303,6 +297,12 @@ impl Journal {
             disk.remove(&gone_name(*number))?;
         }
         Ok(())
+    }
+
+    /// Why it takes nothing more, if it does not.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Arc<Failure>> {
+        self.shared.failure()
     }
 
     /// Whether the journal works.

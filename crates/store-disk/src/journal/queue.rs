@@ -106,7 +106,11 @@ impl Queue {
             waiting.is_idle = true;
             waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
-        taken.append(&mut waiting.items);
+        if taken.is_empty() {
+            std::mem::swap(taken, &mut waiting.items);
+        } else {
+            taken.append(&mut waiting.items);
+        }
         waiting.bytes = 0;
         None
     }

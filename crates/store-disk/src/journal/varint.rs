@@ -9,7 +9,21 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 pub(super) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
-    put(bytes, (value.cast_unsigned() << 1) ^ (value >> 63).cast_unsigned());
+    put(bytes, zigzag(value));
+}
+
+fn zigzag(value: i64) -> u64 {
+    (value.cast_unsigned() << 1) ^ (value >> 63).cast_unsigned()
+}
+
+/// How many bytes [`put`] appends.
+pub(super) fn bytes(value: u64) -> usize {
+    (u64::BITS - (value | 1).leading_zeros()).div_ceil(7) as usize
+}
+
+/// How many bytes [`put_signed`] appends.
+pub(super) fn bytes_signed(value: i64) -> usize {
+    bytes(zigzag(value))
 }
 
 /// Takes a number from the front of `bytes`; none if they are not one.

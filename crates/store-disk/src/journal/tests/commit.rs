@@ -4,15 +4,17 @@ use super::history::{body, commit, create, frames, head, hold, recover, reopen, 
 use crate::fs::RealDisk;
 use crate::fs::sim::SimDisk;
 use crate::journal::format::GROUPS_START;
-use crate::journal::{EntryHead, Finding, Journal, Options, Position, ReadError, Salt, SubmitError, check};
+use crate::journal::{
+    EntryHead, Finding, Frames, Journal, Options, Position, ReadError, Salt, SubmitError, check,
+};
 use std::sync::{Arc, Mutex};
 
 #[test]
 fn what_was_committed_is_read_and_found_again() {
     let disk = SimDisk::new();
     let journal = create(&disk, 4096);
-    let mut frames = journal.frames();
-    let starts: Vec<u32> = (0..3).map(|n| frames.push(&head(n), &body(n))).collect();
+    let mut frames = Frames::default();
+    let starts: Vec<u32> = (0..3).map(|n| frames.push(head(n), body(n))).collect();
     let committed = submit(&journal, frames).recv().unwrap().unwrap();
     assert_eq!(committed.group, 1, "the first group is empty");
     for (n, start) in (0..).zip(starts) {
@@ -45,9 +47,7 @@ fn what_waits_goes_into_one_group_in_the_order_of_submission() {
     let told = Arc::new(Mutex::new(Vec::new()));
     for n in 1..20 {
         let told = Arc::clone(&told);
-        journal
-            .submit(frames(&journal, [n]), move |done| told.lock().unwrap().push((n, done.unwrap().group)))
-            .unwrap();
+        journal.submit(frames([n]), move |done| told.lock().unwrap().push((n, done.unwrap().group))).unwrap();
     }
     drop(held);
     journal.close().unwrap();
@@ -67,8 +67,8 @@ fn groups_are_bounded_and_a_large_submission_goes_alone() {
     let outcomes: Vec<_> = sizes
         .iter()
         .map(|bytes| {
-            let mut frames = journal.frames();
-            frames.push(&EntryHead::default(), &vec![1; *bytes]);
+            let mut frames = Frames::default();
+            frames.push(EntryHead::default(), vec![1; *bytes]);
             submit(&journal, frames)
         })
         .collect();
@@ -83,8 +83,8 @@ fn what_is_too_large_or_too_much_or_too_late_is_refused() {
     let limits = Options { queue_bytes_max: 100, ..super::history::options(4096) };
     let (journal, _) = Journal::open(Arc::new(disk.clone()), &limits, |_| {}).unwrap();
     let sized = |bytes: usize| {
-        let mut frames = journal.frames();
-        frames.push(&EntryHead::default(), &vec![1; bytes]);
+        let mut frames = Frames::default();
+        frames.push(EntryHead::default(), vec![1; bytes]);
         frames
     };
     let largest = 4096 - 1024 - 2 * 36 - 14;
@@ -125,10 +125,9 @@ fn reading_where_there_is_no_entry_is_an_error_that_says_where() {
 
 #[test]
 fn an_entry_of_a_typical_size_costs_a_tenth_at_most_even_alone() {
-    let journal = create(&SimDisk::new(), 1 << 16);
     let head = EntryHead { thread: 10_000, run: 40_000, first: 100_000, count: 5, ..head(1) };
-    let mut frames = journal.frames();
-    frames.push(&head, &[b'x'; 800]);
+    let mut frames = Frames::default();
+    frames.push(head, vec![b'x'; 800]);
     assert!(frames.bytes() + 36 <= 880, "{}", frames.bytes());
 }
 

@@ -36,7 +36,7 @@ fn moments() -> Vec<Moment> {
         }
         // These two may share a group.
         let (a, b) = (5 * round + 3, 5 * round + 4);
-        let outcomes = [a, b].map(|n| submit(&journal, frames(&journal, entries(n))));
+        let outcomes = [a, b].map(|n| submit(&journal, frames(entries(n))));
         outcomes.iter().for_each(|outcome: &Outcome| _ = outcome.recv().unwrap().unwrap());
         acked.store(entries(b).end, Ordering::SeqCst);
         if round == 2 {

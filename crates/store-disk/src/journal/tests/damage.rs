@@ -4,7 +4,7 @@ use super::history::{SALT, body, commit, create, frames, head, recover, reopen, 
 use crate::fs::sim::SimDisk;
 use crate::journal::format::{GROUP_HEADER_BYTES, GROUPS_START, segment_name};
 use crate::journal::group::Group;
-use crate::journal::{Damage, DamageKind, Finding, Journal, OpenError, Position, ReadError, check};
+use crate::journal::{Damage, DamageKind, Finding, Frames, Journal, OpenError, Position, ReadError, check};
 use std::ops::Range;
 
 const SEGMENT_BYTES: u32 = 4096;
@@ -20,8 +20,8 @@ struct Log {
 }
 
 fn write(journal: &Journal, log: &mut Log, numbers: Range<u64>) {
-    let mut frames = journal.frames();
-    let starts: Vec<u32> = numbers.map(|n| frames.push(&head(n), &body(n))).collect();
+    let mut frames = Frames::default();
+    let starts: Vec<u32> = numbers.map(|n| frames.push(head(n), body(n))).collect();
     let length = frames.bytes();
     let committed = submit(journal, frames).recv().unwrap().unwrap();
     let first = committed.start.byte as usize;
@@ -260,10 +260,10 @@ fn what_was_written_elsewhere_is_never_a_group_here() {
     // A payload that is a later group of this very log, byte for byte, does not come alive when its entry is damaged.
     let disk = SimDisk::new();
     let journal = create(&disk, SEGMENT_BYTES);
-    let mut with_payload = journal.frames();
-    with_payload.push(&head(99), &bytes[log.groups[1].start..log.groups[3].end]);
+    let mut with_payload = Frames::default();
+    with_payload.push(head(99), bytes[log.groups[1].start..log.groups[3].end].to_vec());
     let start = submit(&journal, with_payload).recv().unwrap().unwrap().start;
-    submit(&journal, frames(&journal, [0])).recv().unwrap().unwrap();
+    submit(&journal, frames([0])).recv().unwrap().unwrap();
     journal.close().unwrap();
     drop(journal);
     disk.flip_bit(FIRST, 8 * start.byte as usize);

@@ -18,7 +18,7 @@ enum At {
 /// Submits as [`commit`] does; a journal that takes nothing more is as good as one that has not written it.
 fn try_commit(journal: &Journal, n: u64) -> Result<Committed, CommitError> {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-    match journal.submit(frames(journal, [n]), move |result| sender.send(result).unwrap()) {
+    match journal.submit(frames([n]), move |result| sender.send(result).unwrap()) {
         Ok(()) => receiver.recv().unwrap(),
         Err(SubmitError::Unavailable(failure)) => Err(CommitError::Unavailable(failure)),
         Err(error) => panic!("{error:?}"),
@@ -136,13 +136,13 @@ fn only_the_group_that_was_being_written_is_uncertain() {
     let (journal, _) = Journal::open(Arc::new(disk.clone()), &options(1 << 16), |_| {}).unwrap();
     let held = hold(&journal, 0);
     journal.settle();
-    let first = submit(&journal, frames(&journal, [1]));
-    let second = submit(&journal, frames(&journal, [2]));
+    let first = submit(&journal, frames([1]));
+    let second = submit(&journal, frames([2]));
     disk.fail_sync(1, ErrorKind::Other);
     drop(held);
     assert!(matches!(first.recv().unwrap(), Err(CommitError::Indeterminate(_))));
     assert!(matches!(second.recv().unwrap(), Err(CommitError::Indeterminate(_))));
-    let refused = journal.submit(frames(&journal, [3]), |_| panic!("refused"));
+    let refused = journal.submit(frames([3]), |_| panic!("refused"));
     assert!(matches!(refused, Err(SubmitError::Unavailable(_))));
     let failure = journal.health().failure.expect("it says so");
     assert_eq!(failure.to_string(), "a sync failed. file=seg-0000000000000001.log");
@@ -180,7 +180,7 @@ fn what_comes_while_a_new_segment_fails_is_refused() {
 fn a_completion_that_panics_stops_the_journal_and_nobody_waits() {
     let disk = SimDisk::new();
     let (journal, _) = Journal::open(Arc::new(disk), &options(1 << 16), |_| {}).unwrap();
-    journal.submit(frames(&journal, [0]), |_| panic!("as it should in this test")).unwrap();
+    journal.submit(frames([0]), |_| panic!("as it should in this test")).unwrap();
     assert!(journal.close().is_err());
-    assert!(matches!(journal.submit(frames(&journal, [1]), |_| {}), Err(SubmitError::Unavailable(_))));
+    assert!(matches!(journal.submit(frames([1]), |_| {}), Err(SubmitError::Unavailable(_))));
 }

@@ -36,10 +36,10 @@ pub(super) fn body(n: u64) -> Vec<u8> {
     format!("{n}-").bytes().cycle().take(length).collect()
 }
 
-pub(super) fn frames(journal: &Journal, entries: impl IntoIterator<Item = u64>) -> Frames {
-    let mut frames = journal.frames();
+pub(super) fn frames(entries: impl IntoIterator<Item = u64>) -> Frames {
+    let mut frames = Frames::default();
     for n in entries {
-        frames.push(&head(n), &body(n));
+        frames.push(head(n), body(n));
     }
     frames
 }
@@ -57,7 +57,7 @@ pub(super) fn commit(
     journal: &Journal,
     entries: impl IntoIterator<Item = u64>,
 ) -> Result<Committed, CommitError> {
-    submit(journal, frames(journal, entries)).recv().unwrap()
+    submit(journal, frames(entries)).recv().unwrap()
 }
 
 pub(super) fn create(disk: &SimDisk, segment_bytes: u32) -> Journal {
@@ -129,7 +129,7 @@ pub(super) fn hold(journal: &Journal, n: u64) -> mpsc::Sender<()> {
         begun.send(()).unwrap();
         _ = released.recv();
     };
-    journal.submit(frames(journal, [n]), completion).unwrap();
+    journal.submit(frames([n]), completion).unwrap();
     has_begun.recv().unwrap();
     release
 }
