@@ -155,13 +155,13 @@ fn what_comes_while_a_new_segment_fails_is_refused() {
     let journal = Arc::new(journal);
     let held = hold(&journal, 0);
     journal.settle();
-    let too_long = submit(&journal, frames(&journal, [3, 3, 3, 3, 5]));
+    let too_long = submit(&journal, frames([3, 3, 3, 3, 5]));
     // Submitted by the committer's own hand, after it has taken what waits.
     let late = Arc::new(Mutex::new(None));
     let (submitter, outcome) = (Arc::clone(&journal), Arc::clone(&late));
     disk.on_operation(move |_, operation| {
         if operation.what == "write" {
-            *outcome.lock().unwrap() = Some(submit(&submitter, frames(&submitter, [9])));
+            *outcome.lock().unwrap() = Some(submit(&submitter, frames([9])));
         }
     });
     disk.fail_sync(1, ErrorKind::Other);
