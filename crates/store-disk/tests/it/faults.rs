@@ -51,7 +51,8 @@ fn fail(call: &'static str, error: &'static str) -> Option<usize> {
     let dir = TempDir::new().expect("a directory");
     let store = dir.path().join("store");
     let (mut ledger, mut random) = (Ledger::default(), Random::new(3));
-    let mut load = Load { acks_max: 400, ..Load::new(&store) };
+    // Few writers at once, so that there are many groups.
+    let mut load = Load { acks_max: 400, writers: 4, threads: 6, ..Load::new(&store) };
     let mut hits = 0;
     // The first opens a store with something in it, the others what the failure before them left.
     play(&load, &mut ledger, None, dir.path());
