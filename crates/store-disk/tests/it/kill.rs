@@ -2,8 +2,11 @@
 
 use crate::child::Child;
 use crate::ledger::Ledger;
-use crate::load::{Load, Said};
+use crate::load::{BatchId, Load, Said, runtime, thread};
 use tempfile::TempDir;
+use threadline_log::thread::ThreadQuery;
+use threadline_log::{HistoryMode, StartRun, Store};
+use threadline_store_disk::DiskStore;
 use threadline_store_disk::doctor::{self, Severity};
 use threadline_testkit::random::Random;
 
@@ -64,4 +67,23 @@ fn strike(load: &Load, ledger: &mut Ledger, random: &mut Random) {
         }
     }
     child.kill().iter().for_each(|said| ledger.note(said));
+}
+
+#[test]
+fn a_doctor_does_not_mind_leases_that_have_ended() {
+    let dir = TempDir::new().expect("a directory");
+    let load = Load::new(dir.path());
+    let open = || DiskStore::open(&load.options()).expect("a store").0;
+    runtime().block_on(async {
+        let start = StartRun {
+            thread: thread(0),
+            request: BatchId(1).request(0).into(),
+            history: HistoryMode::Client,
+            agent: None,
+        };
+        load.engine(open()).start_run(start).await.expect("a run");
+        // Whoever wrote the run is gone; the catalogue learns of the run from who only looks.
+        open().threads(&ThreadQuery { limit: 1, ..ThreadQuery::default() }).await.expect("a list");
+    });
+    examine(&load, Severity::Note);
 }
