@@ -191,10 +191,16 @@ impl Store for DiskStore {
         run: Option<RunNo>,
         bytes_max: usize,
     ) -> Result<Page, Error> {
-        let no = self.see(thread, |no, _| Ok(no)).await?;
-        let key = thread.clone();
-        let read = move |engine: &Arc<Engine>| engine.read(&key, no, offsets, run, bytes_max);
-        self.engine.in_background(read).await?
+        loop {
+            let no = self.see(thread, |no, _| Ok(no)).await?;
+            let (key, offsets) = (thread.clone(), offsets.clone());
+            let read = move |engine: &Arc<Engine>| engine.read(&key, no, offsets, run, bytes_max);
+            match self.engine.in_background(read).await? {
+                // It was put away meanwhile, or deleted: who looks again will see.
+                Err(Error::NoThread(_)) => {}
+                page => return page,
+            }
+        }
     }
 
     async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {

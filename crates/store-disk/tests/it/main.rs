@@ -2,6 +2,7 @@
 
 mod child;
 mod contract;
+mod eviction;
 mod faults;
 mod files;
 mod fixture;
