@@ -111,12 +111,12 @@ impl<'a> RecordLine<'a> {
     }
 }
 
-/// JSON as it came, if a line can hold it; else the text of it.
+/// JSON as it came, if a line can hold it; else the text of it. A member that is `null` reads as one that is absent.
 pub(super) fn embedded(bytes: &[u8]) -> (Option<&RawValue>, Option<&str>) {
     let Ok(text) = std::str::from_utf8(bytes) else { return (None, None) };
-    let is_line = !text.contains(['\n', '\r']);
+    let fits = text != "null" && !text.contains(['\n', '\r']);
     let raw =
-        serde_json::from_str::<&RawValue>(text).ok().filter(|raw| is_line && raw.get().len() == text.len());
+        serde_json::from_str::<&RawValue>(text).ok().filter(|raw| fits && raw.get().len() == text.len());
     (raw, raw.is_none().then_some(text))
 }
 

@@ -48,6 +48,7 @@ pub async fn an_export_that_is_imported_is_the_same_export(stage: Stage) {
         NewRecord::event(&b"{\"type\":\"CUSTOM\",\n\"name\":\"lines\",\"value\":\"\\ud800\"}"[..]),
         NewRecord::rejected(&b"\xff\x00 no text"[..]),
         NewRecord::rejected(&b""[..]),
+        NewRecord::rejected("null"),
         NewRecord::made(&br#" {"type":"RAW","event":{}} "#[..]),
     ];
     for record in odd {
