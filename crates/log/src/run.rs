@@ -131,6 +131,19 @@ impl RunInfo {
     }
 }
 
+/// What nests deeper is left out of a [`RunEnd`]: within a fact or an export it could not be read again.
+const DEPTH_MAX: usize = 64;
+
+/// How deep a value nests. What was read does not nest without a bound.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Array(values) => values.iter().map(depth).max(),
+        Value::Object(members) => members.values().map(depth).max(),
+        _ => return 0,
+    };
+    1 + inner.unwrap_or(0)
+}
+
 impl RunEnd {
     /// What a terminal event says. None if it is no terminal event.
     #[must_use]
@@ -147,7 +160,8 @@ impl RunEnd {
                     _ => (RunStatus::Finished, Vec::new()),
                 };
                 let mut said: Value = serde_json::from_str(&event.to_json()).unwrap_or_default();
-                let mut member = |name| said.get_mut(name).map(Value::take);
+                let mut member =
+                    |name| said.get_mut(name).map(Value::take).filter(|value| depth(value) <= DEPTH_MAX);
                 let (outcome, usage) = (member("outcome"), member("usage"));
                 Some(Self { status, outcome, error_code: None, usage, interrupts })
             }
@@ -160,6 +174,34 @@ impl RunEnd {
                 Some(Self { status, outcome: None, error_code: code, usage: None, interrupts: Vec::new() })
             }
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fact::Fact;
+    use crate::names::RunNo;
+    use threadline_protocol::Received;
+
+    #[test]
+    fn an_end_can_be_read_wherever_it_was_written() {
+        for depth in 0..200 {
+            let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+            let usage = format!(r#"[{{"of":{open}1{close}}}]"#);
+            let interrupt = format!(r#"{{"id":"i","reason":"r","metadata":{{"of":{open}1{close}}}}}"#);
+            let event = format!(
+                r#"{{"type":"RUN_FINISHED","threadId":"t","runId":"r","usage":{usage},
+                    "outcome":{{"type":"interrupt","interrupts":[{interrupt}]}}}}"#
+            );
+            let Ok(received) = Received::read(&event) else { continue };
+            let end = RunEnd::of(received.event()).expect("a terminal");
+            assert_eq!(end.interrupts, ["i"]);
+            assert_eq!(end.outcome.is_some(), depth <= 60, "{depth}");
+            let fact = Fact::Ended { run: RunNo(0), end, chain: None };
+            let json = serde_json::to_string(&fact).expect("it is JSON");
+            assert_eq!(serde_json::from_str::<Fact>(&json).expect("it is read"), fact, "{depth}");
         }
     }
 }
