@@ -57,6 +57,7 @@ macro_rules! engine_contract {
     ($harness:expr; $($law:ident,)+) => {
         $(
             #[test]
+            runs_that_say_nothing_at_first_can_be_exported,
             fn $law() {
                 $crate::engine::play(|| $harness, $crate::engine::$law);
             }

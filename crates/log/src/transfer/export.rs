@@ -95,7 +95,7 @@ impl Exporter {
             return Ok(Some(lines));
         }
         if self.next >= self.end {
-            self.begin_runs(u64::MAX, &mut lines).await?;
+            self.begin_runs(RunNo(u32::MAX), u64::MAX, &mut lines).await?;
             return Ok((!lines.is_empty()).then_some(lines));
         }
         let range = self.next..self.end;
@@ -103,7 +103,7 @@ impl Exporter {
         for record in
             page.records.iter().filter(|record| self.wanted.contains(&record.run)).collect::<Vec<_>>()
         {
-            self.begin_runs(record.offset, &mut lines).await?;
+            self.begin_runs(record.run, record.offset, &mut lines).await?;
             self.put_record(record, &mut lines);
         }
         self.next = page.next;
@@ -116,11 +116,12 @@ impl Exporter {
         put(lines, &RecordLine::new(record, &run.id, end));
     }
 
-    /// The lines of runs that began at an offset or before.
-    async fn begin_runs(&mut self, offset: u64, lines: &mut Vec<u8>) -> Result<(), Error> {
+    /// The lines of runs that began at an offset or before, and of those that were opened before a run: some of them may have
+    /// got their first record later.
+    async fn begin_runs(&mut self, upto: RunNo, offset: u64, lines: &mut Vec<u8>) -> Result<(), Error> {
         while let Some(no) = self.waiting.first().copied() {
             let run = &self.runs[no.index()];
-            if run.offsets.start > offset {
+            if no > upto && run.offsets.start > offset {
                 break;
             }
             self.waiting.pop_first();

@@ -8,7 +8,7 @@ use crate::lineage;
 use crate::names::{RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
 use crate::opening::{digest, seen};
 use crate::record::NewRecord;
-use crate::run::{BaseState, RunEnd};
+use crate::run::{BaseState, RunEnd, RunStatus};
 use crate::search::first_words;
 use crate::store::{OpenRun, RunsSeen};
 use crate::thread::{Metadata, MetadataChange};
@@ -166,8 +166,10 @@ impl Importer {
         let named = line.thread.ok_or_else(|| Error::Invalid("an export without a thread".to_owned()))?;
         let scope = self.options.scope.clone().unwrap_or_else(|| named.scope());
         let thread = ThreadKey::new(scope, self.options.thread.clone().unwrap_or(named.id));
-        if self.engine.store().thread(&thread).await.is_ok() {
-            return Err(Error::ThreadExists(thread));
+        match self.engine.store().thread(&thread).await {
+            Ok(_) => return Err(Error::ThreadExists(thread)),
+            Err(Error::NoThread(_)) => {}
+            Err(error) => return Err(error),
         }
         self.imported.threads.push(thread.clone());
         let (runs, writers) = (HashMap::new(), HashMap::new());
@@ -196,6 +198,9 @@ impl Importer {
             self.open_waiting(export, time).await?;
         }
         let record = line.record()?;
+        if line.end.as_ref().is_some_and(|end| end.status == RunStatus::Running) {
+            return Err(Error::Invalid("an end of a run that goes on".to_owned()));
+        }
         let writer = export.writers.get(&id).cloned().ok_or_else(|| Error::NoRun(id.to_string()))?;
         self.imported.records += 1;
         self.wait(writer, time, record, line.end.as_ref()).await?;
@@ -240,9 +245,13 @@ impl Importer {
 
     async fn end_export(&mut self, mut export: ExportImport) -> Result<(), Error> {
         self.open_waiting(&mut export, Timestamp::default()).await?;
-        for writer in export.writers.values() {
-            // A run that went on when it was exported has nobody here who executes it.
-            if self.engine.run(&writer.thread, writer.run).await?.is_running() {
+        if export.runs.is_empty() {
+            return Ok(());
+        }
+        let runs = self.engine.store().runs(&export.thread).await?;
+        // A run that went on when it was exported has nobody here who executes it.
+        for run in runs.iter().filter(|run| run.is_running()) {
+            if let Some(writer) = export.writers.get(&run.id) {
                 self.engine.end_run(writer, self.options.cause).await?;
             }
         }

@@ -138,3 +138,30 @@ pub async fn recordings_can_be_imported(stage: Stage) {
     assert!(fold.message(&Text::from("a-4")).is_some());
     assert!(fold.message(&Text::from("a-2")).is_none());
 }
+
+/// Runs whose first records came in another order than the runs themselves.
+pub async fn runs_that_say_nothing_at_first_can_be_exported(stage: Stage) {
+    let t = thread("t");
+    let record = |run: &str, offset: u64| {
+        let event = json!({"type": "CUSTOM", "name": run, "value": offset});
+        json!({"offset": offset, "time": 5, "run": run, "kind": "event", "event": event}).to_string()
+    };
+    let head = json!({"app": "app", "user": "user", "id": "t"});
+    let mut lines = vec![format!(r#"{{"threadline":1,"thread":{head}}}"#)];
+    lines.extend(["1", "2", "3", "4"].map(|run| json!({"run": run, "baseState": "branch"}).to_string()));
+    lines.extend([record("3", 0), record("2", 1), record("1", 2)]);
+    import(&stage.engine, &lines.join("\n")).await.expect("the export makes sense");
+    let runs = stage.runs(&t).await;
+    let ends: Vec<u64> = runs.iter().map(|run| run.offsets.end).collect();
+    assert_eq!(ends, [4, 5, 6, 7], "they are closed in the order they were opened");
+    let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+    let other = stage.other();
+    import(&other, &exported).await.expect("the export makes sense");
+    assert_eq!(export(&other, &t, ExportForm::Raw).await, exported);
+
+    let mut endless = lines.clone();
+    endless[0] = endless[0].replace("\"t\"", "\"endless\"");
+    endless[5] = endless[5].replace("\"kind\"", "\"end\":{\"status\":\"running\"},\"kind\"");
+    let refused = import(&stage.engine, &endless.join("\n")).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+}
