@@ -311,12 +311,17 @@ impl Engine {
             let page = self.store().read(thread, middle..high, None, 1).await?;
             match page.records.first() {
                 Some(record) if record.time < time => low = record.offset + 1,
-                _ => high = middle,
+                first => {
+                    found = first.map_or(found, |record| record.offset);
+                    high = middle;
+                }
             }
         }
-        Ok(low)
+        Ok(found)
     }
 
+        // The first record at `high` or later: what was compacted lies between.
+        let mut found = high;
     /// Whether an offset can still be read.
     pub(crate) async fn check_readable(&self, thread: &ThreadKey, offset: u64) -> Result<(), Error> {
         let first = self.store().thread(thread).await?.offsets.start;

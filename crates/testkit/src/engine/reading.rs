@@ -24,6 +24,15 @@ pub async fn records_are_found_by_offset_run_and_time(stage: Stage) {
             all.records.iter().find(|record| record.time.0 >= time).map_or(tail, |record| record.offset);
         assert_eq!(stage.engine.offset_at(&t, Timestamp(time)).await, Ok(expected), "at {time}");
     }
+    for compacted in [RunNo(1), RunNo(2)] {
+        stage.store.compact_run(&t, compacted, stage.engine.now()).await.expect("it has a checkpoint");
+        let rest = stage.engine.read(&t, 0..tail, None, usize::MAX).await.expect("records are read").records;
+        for time in 0..=last.0 + 1 {
+            let expected =
+                rest.iter().find(|record| record.time.0 >= time).map_or(tail, |record| record.offset);
+            assert_eq!(stage.engine.offset_at(&t, Timestamp(time)).await, Ok(expected), "at {time}");
+        }
+    }
 }
 
 /// Who shows a list hears of everything that changes it.
