@@ -9,6 +9,7 @@ use crate::run::{RunEnd, RunInfo};
 use crate::store::{Ack, Append, Claim, Page, Store};
 use crate::tail::Tails;
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
+use crate::upkeep::Upkeep;
 use std::ops::Range;
 use std::sync::Arc;
 use threadline_protocol::Event;
@@ -52,6 +53,7 @@ struct Inner {
     ids: Arc<dyn Ids>,
     options: Options,
     tails: Tails,
+    upkeep: Upkeep,
     changes: broadcast::Sender<ThreadChange>,
 }
 
@@ -101,7 +103,8 @@ impl Engine {
     #[must_use]
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>, options: Options) -> Self {
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        Self { inner: Arc::new(Inner { store, clock, ids, options, tails: Tails::default(), changes }) }
+        let (tails, upkeep) = (Tails::default(), Upkeep::default());
+        Self { inner: Arc::new(Inner { store, clock, ids, options, tails, upkeep, changes }) }
     }
 
     /// Where the records are.
@@ -112,6 +115,10 @@ impl Engine {
 
     pub(crate) fn tails(&self) -> &Tails {
         &self.inner.tails
+    }
+
+    pub(crate) fn upkeep(&self) -> &Upkeep {
+        &self.inner.upkeep
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -27,6 +27,7 @@ pub mod store;
 mod tail;
 pub mod thread;
 pub mod transfer;
+mod upkeep;
 
 pub use checkpoint::Checkpoint;
 pub use engine::{Batch, Engine, Options, RunWriter};

@@ -17,8 +17,8 @@ use threadline_protocol::stages::fold::Fold;
 use threadline_protocol::stages::translate::translate_input;
 use threadline_protocol::{Event, Message, RunAgentInput, Text};
 
-/// How often a run is opened anew because another was opened or ended meanwhile. More would be a thread under siege.
-const ATTEMPTS_MAX: usize = 16;
+/// How often something is tried anew because a run was opened or ended meanwhile. More would be a thread under siege.
+pub(crate) const ATTEMPTS_MAX: usize = 16;
 
 /// Who keeps the history of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,8 @@ impl Engine {
         if let Some(running) = parent_info.filter(|run| run.is_running()) {
             return Err(Error::RunActive(running.id.clone()));
         }
+        // What the parent holds must not go before its child is there.
+        let _upkeep = self.upkeep().of(&start.thread).await;
         let held = match parent {
             Some(parent) => self.fold_after(&start.thread, &runs, parent).await?,
             None => Fold::new(),

@@ -5,6 +5,7 @@ use crate::engine::{Engine, ThreadChange};
 use crate::error::Error;
 use crate::lineage::chain;
 use crate::names::{RunNo, ThreadKey};
+use crate::opening::{ATTEMPTS_MAX, seen};
 use crate::restating::is_held;
 use crate::run::RunInfo;
 use crate::run_fold::write_lines;
@@ -12,6 +13,7 @@ use crate::thread::{ThreadCursor, ThreadQuery};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use threadline_protocol::stages::fold::FOLD_VERSION;
+use tokio::sync::MutexGuard;
 
 /// How many threads are looked at together.
 const PAGE: usize = 256;
@@ -103,7 +105,11 @@ impl Engine {
     /// # Errors
     /// If that is beyond the tail.
     pub async fn trim(&self, thread: &ThreadKey, first: u64) -> Result<u64, Error> {
-        let runs = self.runs_with_lineage(thread).await?;
+        let (runs, _upkeep) = self.settled_runs(thread).await?;
+        let offsets = self.store().thread(thread).await?.offsets;
+        if first > offsets.end {
+            return Err(Error::BeyondTail { offset: first, tail: offsets.end });
+        }
         let needed = runs.iter().filter(|run| run.is_running()).map(|run| run.offsets.start).min();
         let first = first.min(needed.unwrap_or(u64::MAX));
         let is_gone = |run: &RunInfo| !run.is_running() && run.offsets.end <= first;
@@ -138,3 +144,15 @@ impl Engine {
         Ok(first)
     }
 }
+
+    /// The runs with their lineage, to which no other is added as long as the guard is held.
+    async fn settled_runs(&self, thread: &ThreadKey) -> Result<(Vec<RunInfo>, MutexGuard<'_, ()>), Error> {
+        for _ in 0..ATTEMPTS_MAX {
+            let runs = self.runs_with_lineage(thread).await?;
+            let upkeep = self.upkeep().of(thread).await;
+            if seen(&self.store().runs(thread).await?) == seen(&runs) {
+                return Ok((runs, upkeep));
+            }
+        }
+        Err(Error::RunsChanged)
+    }

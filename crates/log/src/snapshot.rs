@@ -147,13 +147,7 @@ impl Engine {
         until: u64,
         mut each: impl FnMut(&crate::record::Record) + Send,
     ) -> Result<(), Error> {
-        let first = self.store().thread(thread).await?.offsets.start;
-        if run.compacted {
-            return Err(Error::Compacted { run: run.id.clone(), offset: run.offsets.start });
-        }
-        if run.offsets.start < first {
-            return Err(Error::Trimmed { offset: run.offsets.start, first });
-        }
+        self.check_whole(thread, run).await?;
         let mut next = run.offsets.start;
         let end = run.offsets.end.min(until.saturating_add(1));
         while next < end {
@@ -161,7 +155,17 @@ impl Engine {
             page.records.iter().for_each(&mut each);
             next = page.next;
         }
-        Ok(())
+        // Stores pass over what is gone, and it may have gone while it was read.
+        self.check_whole(thread, &self.run(thread, run.no).await?).await
+    }
+
+    /// Whether the records of a run are all there.
+    async fn check_whole(&self, thread: &ThreadKey, run: &RunInfo) -> Result<(), Error> {
+        let (offset, first) = (run.offsets.start, self.store().thread(thread).await?.offsets.start);
+        if run.compacted {
+            return Err(Error::Compacted { run: run.id.clone(), offset });
+        }
+        if offset < first { Err(Error::Trimmed { offset, first }) } else { Ok(()) }
     }
 
     /// Goes back to the last full checkpoint of the branch, and forward from there.
@@ -190,10 +194,7 @@ impl Engine {
                     held.bytes_since_full += checkpoint.delta.len();
                     apply_delta(&mut held.fold, run.base_state, &checkpoint.delta);
                     if checkpoint.full.is_some() {
-                        // Of another version of the fold. If it cannot be replaced now, it will be the next time.
-                        let full = Some(full_of(&held.fold));
-                        let renewed = Checkpoint { version: FOLD_VERSION, full, ..checkpoint };
-                        let _ = self.store().put_checkpoint(thread, renewed, self.now()).await;
+                        self.renew_full(thread, checkpoint, &held.fold).await;
                     }
                 }
                 None => {
@@ -209,8 +210,22 @@ impl Engine {
         Ok(held)
     }
 
-    /// Makes the checkpoint of a run that has ended, and keeps it.
+    /// Replaces a full checkpoint of another version of the fold. If that cannot be done now, it will be the next time.
+    async fn renew_full(&self, thread: &ThreadKey, stale: Checkpoint, fold: &Fold) {
+        let Some(_upkeep) = self.upkeep().try_of(thread) else { return };
+        if self.store().checkpoint(thread, stale.run).await.is_ok_and(|now| now.as_ref() == Some(&stale)) {
+            let renewed = Checkpoint { version: FOLD_VERSION, full: Some(full_of(fold)), ..stale };
+            let _ = self.store().put_checkpoint(thread, renewed, self.now()).await;
+        }
+    }
+
+    /// Makes the checkpoint of a run that has ended, and keeps it, unless there is one.
     pub(crate) async fn keep_checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<Checkpoint, Error> {
+        let _upkeep = self.upkeep().of(thread).await;
+        // Whoever was faster may have let go of the records since.
+        if let Some(checkpoint) = self.store().checkpoint(thread, run).await? {
+            return Ok(checkpoint);
+        }
         let runs = self.store().runs(thread).await?;
         let info = runs.get(run.index()).ok_or_else(|| Error::NoRun(run.0.to_string()))?;
         let held = match info.parent {

@@ -54,6 +54,7 @@ macro_rules! engine_contract {
             recordings_can_be_imported,
         }
     };
+            ends_outlive_their_records,
     ($harness:expr; $($law:ident,)+) => {
         $(
             #[test]

@@ -55,6 +55,8 @@ pub async fn trimmed_threads_keep_their_branches(stage: Stage) {
     assert!(matches!(stage.engine.trim(&t, tail + 1).await, Err(Error::BeyondTail { .. })));
     assert_eq!(stage.engine.trim(&t, runs[2].offsets.start).await, Ok(runs[2].offsets.start));
     assert_eq!(ends(&stage, &t, &[1, 2]).await, before);
+    let untouched = stage.store.checkpoint(&t, RunNo(2)).await.expect("it is read").expect("it is there");
+    assert!(!untouched.stands_alone, "nothing was done");
     let gone = stage.engine.snapshot(&t, At::Offset(1)).await;
     assert!(matches!(gone, Err(Error::Trimmed { .. })));
     let inside = At::Offset(runs[2].offsets.start + 2);
@@ -62,6 +64,7 @@ pub async fn trimmed_threads_keep_their_branches(stage: Stage) {
     assert_eq!(stage.engine.trim(&t, tail).await, Ok(tail));
     assert_eq!(ends(&stage, &t, &[1, 2]).await, before);
     stage.store.tidy().await.expect("bytes are given back");
+    assert_eq!(stage.engine.trim(&t, 1).await, Ok(tail), "it is gone already");
     stage.converse(&t, &request(&t, "4", &["u1", "a-1", "u2", "a-2", "u4"])).await;
     assert_eq!(stage.parent(&t, RunNo(3)).await.as_deref(), Some("2"));
     // What a run that goes on has said is not trimmed.

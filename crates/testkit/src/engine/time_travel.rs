@@ -35,6 +35,37 @@ pub async fn every_point_in_time_can_be_seen_again(mut stage: Stage) {
     }
 }
 
+/// Whatever is trimmed and compacted, each branch that is left holds at its runs' ends what it held before.
+pub async fn ends_outlive_their_records(stage: Stage) {
+    for seed in 0..cases(30) {
+        let t = thread(&format!("t{seed}"));
+        let mut random = Random::new(seed);
+        write_runs(&stage, &t, &mut random).await;
+        let runs = stage.runs(&t).await;
+        let mut ends = Vec::new();
+        for run in &runs {
+            ends.push(seen(&stage.fold(&t, At::Run(run.no)).await));
+        }
+        let tail = stage.store.thread(&t).await.expect("the thread is there").offsets.end;
+        for _ in 0..3 {
+            let first = random.below(to_index(tail) + 1) as u64;
+            let first = stage.engine.trim(&t, first).await.expect("it is trimmed");
+            let whole: Vec<RunNo> =
+                runs.iter().filter(|run| run.offsets.start >= first).map(|run| run.no).collect();
+            if !whole.is_empty() {
+                let compacted = *random.pick(&whole);
+                stage.store.compact_run(&t, compacted, stage.engine.now()).await.expect("it is compacted");
+            }
+            let is_tip = |run: &RunInfo| runs.iter().all(|child| child.parent != Some(run.no));
+            for run in runs.iter().filter(|run| run.offsets.end > first || is_tip(run)) {
+                let there = stage.engine.snapshot(&t, At::Run(run.no)).await;
+                let there = there.unwrap_or_else(|error| panic!("seed {seed}, {:?}: {error}", run.no));
+                assert_eq!(seen(&there.fold), ends[run.no.index()], "seed {seed}, {:?}", run.no);
+            }
+        }
+    }
+}
+
 /// Some runs, of which two may go on at once on branches of their own, with whatever agents say.
 async fn write_runs(stage: &Stage, t: &ThreadKey, random: &mut Random) {
     let mut open: Vec<(RunWriter, Vec<Value>)> = Vec::new();
