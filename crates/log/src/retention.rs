@@ -9,9 +9,9 @@ use crate::opening::{ATTEMPTS_MAX, seen};
 use crate::restating::is_held;
 use crate::run::RunInfo;
 use crate::run_fold::write_lines;
-use crate::thread::{ThreadCursor, ThreadQuery};
+use crate::thread::{ThreadCursor, ThreadInfo, ThreadQuery};
 use bytes::Bytes;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use threadline_protocol::stages::fold::FOLD_VERSION;
 use tokio::sync::MutexGuard;
 
@@ -46,42 +46,70 @@ pub struct Retained {
     pub compacted: u64,
     /// Threads that were deleted.
     pub deleted: Vec<ThreadKey>,
+    /// Threads that were left as they are, and why: one that is damaged is no reason to keep the others.
+    pub failed: Vec<(ThreadKey, Error)>,
 }
 
 impl Engine {
     /// Lets go of what need not be kept. Threads with a run that goes on are left alone.
     ///
     /// # Errors
-    /// As the store.
+    /// If the store takes no writes.
     pub async fn retain(&self, retention: &Retention) -> Result<Retained, Error> {
         let mut retained = Retained::default();
         let mut query = ThreadQuery { limit: PAGE, ..ThreadQuery::default() };
-        let mut kept_in_scope = std::collections::HashMap::new();
+        let mut kept_in_scope = HashMap::new();
         loop {
             let page = self.threads(&query).await?;
             let Some(last) = page.last() else { return Ok(retained) };
             query.after = Some(ThreadCursor::of(last));
             for thread in page {
-                let age = self.now().0.saturating_sub(thread.updated.0);
                 let kept: &mut usize = kept_in_scope.entry(thread.key.scope.clone()).or_default();
-                let is_old = retention.thread_age_ms_max.is_some_and(|max| age >= max);
-                let is_one_too_many = retention.threads_max.is_some_and(|max| *kept >= max);
-                if (is_old || is_one_too_many) && self.delete_idle(&thread.key).await? {
-                    retained.deleted.push(thread.key);
-                    continue;
-                }
-                *kept += 1;
-                if let KeepRaw::For(ms) = retention.keep_raw {
-                    retained.compacted += self.compact_runs(&thread.key, ms).await?;
+                match self.retain_thread(retention, &thread, *kept).await {
+                    Ok(None) => retained.deleted.push(thread.key),
+                    Ok(Some(compacted)) => {
+                        *kept += 1;
+                        retained.compacted += compacted;
+                    }
+                    // Somebody else has deleted it.
+                    Err(Error::NoThread(_)) => {}
+                    Err(error @ (Error::Unavailable(_) | Error::Indeterminate(_))) => return Err(error),
+                    Err(error) => {
+                        *kept += 1;
+                        retained.failed.push((thread.key, error));
+                    }
                 }
             }
         }
     }
 
-    async fn delete_idle(&self, thread: &ThreadKey) -> Result<bool, Error> {
-        match self.delete(thread).await {
+    /// How many runs of a thread were compacted; none if it was deleted. So many of its scope are kept already.
+    async fn retain_thread(
+        &self,
+        retention: &Retention,
+        thread: &ThreadInfo,
+        kept: usize,
+    ) -> Result<Option<u64>, Error> {
+        let age = self.now().0.saturating_sub(thread.updated.0);
+        let is_old = retention.thread_age_ms_max.is_some_and(|max| age >= max);
+        let is_one_too_many = retention.threads_max.is_some_and(|max| kept >= max);
+        if (is_old || is_one_too_many) && self.delete_idle(thread).await? {
+            return Ok(None);
+        }
+        match retention.keep_raw {
+            KeepRaw::For(ms) => self.compact_runs(&thread.key, ms).await.map(Some),
+            KeepRaw::Forever => Ok(Some(0)),
+        }
+    }
+
+    /// Deletes a thread, unless something has happened to it since it was listed.
+    async fn delete_idle(&self, listed: &ThreadInfo) -> Result<bool, Error> {
+        if self.store().thread(&listed.key).await?.updated != listed.updated {
+            return Ok(false);
+        }
+        match self.delete(&listed.key).await {
             Ok(()) => Ok(true),
-            Err(Error::RunActive(_) | Error::NoThread(_)) => Ok(false),
+            Err(Error::RunActive(_)) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -111,7 +139,7 @@ impl Engine {
             return Err(Error::BeyondTail { offset: first, tail: offsets.end });
         }
         let needed = runs.iter().filter(|run| run.is_running()).map(|run| run.offsets.start).min();
-        let first = first.min(needed.unwrap_or(u64::MAX));
+        let first = first.max(offsets.start).min(needed.unwrap_or(u64::MAX));
         let is_gone = |run: &RunInfo| !run.is_running() && run.offsets.end <= first;
         // Runs that a run which stays continues, and the tips of branches that nobody has continued.
         let mut bases: BTreeSet<RunNo> = BTreeSet::new();
@@ -143,7 +171,6 @@ impl Engine {
         self.changed(ThreadChange::Changed(thread.clone()));
         Ok(first)
     }
-}
 
     /// The runs with their lineage, to which no other is added as long as the guard is held.
     async fn settled_runs(&self, thread: &ThreadKey) -> Result<(Vec<RunInfo>, MutexGuard<'_, ()>), Error> {
@@ -156,3 +183,4 @@ impl Engine {
         }
         Err(Error::RunsChanged)
     }
+}

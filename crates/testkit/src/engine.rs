@@ -47,6 +47,8 @@ macro_rules! engine_contract {
             old_threads_are_deleted,
             abandoned_runs_are_closed,
             abandoned_runs_are_closed_after_a_crash,
+            a_thread_that_cannot_be_retained_stands_alone,
+            letting_go_does_not_disturb_writers,
             records_are_found_by_offset_run_and_time,
             changes_of_threads_are_told,
             every_point_in_time_can_be_seen_again,

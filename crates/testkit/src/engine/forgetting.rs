@@ -1,7 +1,9 @@
 //! What is let go.
 
-use super::stage::{Stage, request, seen, thread};
+use super::stage::{Stage, finished, ids, request, seen, thread};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use threadline_log::retention::{KeepRaw, Retention};
 use threadline_log::{At, Checkpoint, Error, RunNo, ThreadKey};
 
@@ -53,18 +55,18 @@ pub async fn trimmed_threads_keep_their_branches(stage: Stage) {
     let runs = stage.runs(&t).await;
     let tail = runs[2].offsets.end;
     assert!(matches!(stage.engine.trim(&t, tail + 1).await, Err(Error::BeyondTail { .. })));
-    assert_eq!(stage.engine.trim(&t, runs[2].offsets.start).await, Ok(runs[2].offsets.start));
-    assert_eq!(ends(&stage, &t, &[1, 2]).await, before);
     let untouched = stage.store.checkpoint(&t, RunNo(2)).await.expect("it is read").expect("it is there");
     assert!(!untouched.stands_alone, "nothing was done");
+    assert_eq!(stage.engine.trim(&t, runs[2].offsets.start).await, Ok(runs[2].offsets.start));
+    assert_eq!(ends(&stage, &t, &[1, 2]).await, before);
     let gone = stage.engine.snapshot(&t, At::Offset(1)).await;
     assert!(matches!(gone, Err(Error::Trimmed { .. })));
     let inside = At::Offset(runs[2].offsets.start + 2);
     assert!(stage.engine.snapshot(&t, inside).await.is_ok());
     assert_eq!(stage.engine.trim(&t, tail).await, Ok(tail));
+    assert_eq!(stage.engine.trim(&t, 1).await, Ok(tail), "it is gone already");
     assert_eq!(ends(&stage, &t, &[1, 2]).await, before);
     stage.store.tidy().await.expect("bytes are given back");
-    assert_eq!(stage.engine.trim(&t, 1).await, Ok(tail), "it is gone already");
     stage.converse(&t, &request(&t, "4", &["u1", "a-1", "u2", "a-2", "u4"])).await;
     assert_eq!(stage.parent(&t, RunNo(3)).await.as_deref(), Some("2"));
     // What a run that goes on has said is not trimmed.
@@ -109,4 +111,47 @@ pub async fn old_threads_are_deleted(stage: Stage) {
     let retained = stage.engine.retain(&retention).await.expect("the rest is old");
     assert_eq!(retained.deleted, [thread("3"), thread("2")]);
     assert!(stage.store.thread(&running).await.is_ok());
+}
+
+/// What is wrong with one thread is told, and keeps nobody from letting go of the others.
+pub async fn a_thread_that_cannot_be_retained_stands_alone(stage: Stage) {
+    let (well, broken) = (thread("well"), thread("broken"));
+    stage.converse(&well, &request(&well, "1", &["u1"])).await;
+    let first = stage.converse(&broken, &request(&broken, "1", &["u1"])).await;
+    let writer = stage.start(&broken, &request(&broken, "2", &["u2"])).await;
+    let checkpoint = stage.store.checkpoint(&broken, first).await.expect("it is read").expect("it is there");
+    let emptied = Checkpoint { delta: "".into(), full: None, ..checkpoint };
+    stage.store.put_checkpoint(&broken, emptied, stage.engine.now()).await.expect("it is kept");
+    stage.store.compact_run(&broken, first, stage.engine.now()).await.expect("its records go");
+    stage.say(&writer, &[finished(&broken, "2")]).await;
+    stage.settle().await;
+    let retention = Retention { keep_raw: KeepRaw::For(0), ..Retention::default() };
+    let retained = stage.engine.retain(&retention).await.expect("the store is well");
+    assert_eq!(retained.compacted, 1);
+    assert!(matches!(&retained.failed[..], [(thread, Error::Compacted { .. })] if *thread == broken));
+}
+
+/// Whatever is let go while runs begin and end, nothing of what was said is lost.
+pub async fn letting_go_does_not_disturb_writers(stage: Stage) {
+    const RUNS: usize = 60;
+    let t = thread("t");
+    stage.converse(&t, &request(&t, "0", &["u0"])).await;
+    let (engine, key, is_over) = (stage.engine.clone(), t.clone(), Arc::new(AtomicBool::new(false)));
+    let ends = Arc::clone(&is_over);
+    let upkeep = tokio::spawn(async move {
+        let retention = Retention { keep_raw: KeepRaw::For(0), ..Retention::default() };
+        while !ends.load(Ordering::Relaxed) {
+            engine.retain(&retention).await.expect("raw records are let go");
+            let tail = engine.store().thread(&key).await.expect("the thread is there").offsets.end;
+            engine.trim(&key, tail).await.expect("the past is trimmed");
+        }
+    });
+    let mut expected = vec!["u0".to_owned(), "a-0".to_owned()];
+    for run in 1..RUNS {
+        stage.converse(&t, &request(&t, &run.to_string(), &[&format!("u{run}")])).await;
+        expected.extend([format!("u{run}"), format!("a-{run}")]);
+    }
+    is_over.store(true, Ordering::Relaxed);
+    upkeep.await.expect("nothing went wrong");
+    assert_eq!(ids(&stage.fold(&t, At::Head).await), expected);
 }
