@@ -156,7 +156,8 @@ impl Engine {
     /// As [`Store::append`].
     ///
     /// # Cancel safety
-    /// If the future is dropped, the records may or may not be appended; with a key, it can be repeated.
+    /// If the future is dropped, the records may or may not be appended; with a key, it can be repeated. Until then, or until
+    /// something else is appended, those who follow the thread may not hear of them.
     pub async fn append(&self, writer: &RunWriter, batch: Batch) -> Result<Ack, Error> {
         self.append_at(writer, batch, self.now()).await
     }
@@ -170,7 +171,7 @@ impl Engine {
     ) -> Result<Ack, Error> {
         let Batch { records, key, expected_tail, end } = batch;
         let ends = end.is_some();
-        let followed = self.tails().is_followed(&writer.thread).then(|| records.clone());
+        let followed = self.tails().is_followed(writer.incarnation).then(|| records.clone());
         let append = Append {
             thread: writer.thread.clone(),
             run: writer.run,
@@ -182,8 +183,8 @@ impl Engine {
             time,
         };
         let ack = self.store().append(append).await?;
-        self.publish(&writer.thread, writer.run, &ack, followed);
-        if ends && !ack.repeated {
+        self.publish(writer.incarnation, writer.run, &ack, followed);
+        if ends {
             // It can be made later, by whoever needs it first.
             let _ = self.keep_checkpoint(&writer.thread, writer.run).await;
             self.changed(ThreadChange::Changed(writer.thread.clone()));
@@ -193,11 +194,15 @@ impl Engine {
 
     /// Shows durable records to those who follow the thread. If they began to follow while these were written, they find
     /// them in the store.
-    pub(crate) fn publish(&self, thread: &ThreadKey, run: RunNo, ack: &Ack, records: Option<Vec<NewRecord>>) {
-        if ack.repeated {
-            return;
-        }
-        match records {
+    pub(crate) fn publish(
+        &self,
+        thread: Incarnation,
+        run: RunNo,
+        ack: &Ack,
+        records: Option<Vec<NewRecord>>,
+    ) {
+        // Whoever appended them the first time may have gone before they were shown.
+        match records.filter(|_| !ack.repeated) {
             Some(records) => {
                 let placed = (ack.first..).zip(records).map(|(offset, NewRecord { kind, bytes })| Record {
                     offset,
@@ -312,6 +317,8 @@ impl Engine {
     /// As [`Store::read`].
     pub async fn offset_at(&self, thread: &ThreadKey, time: Timestamp) -> Result<u64, Error> {
         let Range { start: mut low, end: mut high } = self.store().thread(thread).await?.offsets;
+        // The first record at `high` or later: what was compacted lies between.
+        let mut found = high;
         // Times never go back within a thread.
         while low < high {
             let middle = low + (high - low) / 2;
@@ -327,8 +334,6 @@ impl Engine {
         Ok(found)
     }
 
-        // The first record at `high` or later: what was compacted lies between.
-        let mut found = high;
     /// Whether an offset can still be read.
     pub(crate) async fn check_readable(&self, thread: &ThreadKey, offset: u64) -> Result<(), Error> {
         let first = self.store().thread(thread).await?.offsets.start;
@@ -400,13 +405,24 @@ impl Engine {
     ///
     /// # Errors
     /// If a run of it goes on.
+    ///
+    /// # Cancel safety
+    /// Once begun, it is done to its end: those who follow would wait for ever.
     pub async fn delete(&self, thread: &ThreadKey) -> Result<(), Error> {
-        if let Some(run) = self.store().runs(thread).await?.into_iter().find(RunInfo::is_running) {
+        let (engine, thread) = (self.clone(), thread.clone());
+        let deleted = tokio::spawn(async move { engine.delete_all_of(thread).await }).await;
+        deleted.map_err(|error| Error::Indeterminate(format!("the work was not ended: {error}")))?
+    }
+
+    async fn delete_all_of(&self, thread: ThreadKey) -> Result<(), Error> {
+        let _upkeep = self.upkeep().of(&thread).await;
+        if let Some(run) = self.store().runs(&thread).await?.into_iter().find(RunInfo::is_running) {
             return Err(Error::RunActive(run.id));
         }
-        self.store().delete(thread, self.now()).await?;
-        self.tails().delete(thread);
-        self.changed(ThreadChange::Deleted(thread.clone()));
+        let incarnation = self.store().thread(&thread).await?.incarnation;
+        self.store().delete(&thread, self.now()).await?;
+        self.tails().delete(incarnation);
+        self.changed(ThreadChange::Deleted(thread));
         Ok(())
     }
 }

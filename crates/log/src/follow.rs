@@ -31,11 +31,15 @@ impl Follower {
         incarnation: Option<Incarnation>,
         from: u64,
     ) -> Result<Self, Error> {
+        let wanted = match incarnation {
+            Some(incarnation) => incarnation,
+            None => engine.store().thread(thread).await?.incarnation,
+        };
         // First listen, then look: nothing can fall between.
-        let tail = engine.tails().open(thread);
+        let tail = engine.tails().open(wanted);
         let reached = tail.subscribe();
         let info = engine.store().thread(thread).await?;
-        if incarnation.is_some_and(|incarnation| incarnation != info.incarnation) {
+        if info.incarnation != wanted {
             return Err(Error::OtherIncarnation(thread.clone()));
         }
         if from > info.offsets.end {
@@ -95,11 +99,21 @@ impl Follower {
             return Ok(records);
         }
         let page = self.engine.store().read(&self.thread, self.next..tail, None, PAGE_BYTES).await?;
-        if page.records.first().is_none_or(|first| first.offset != self.next) {
+        if self.reached.borrow().is_deleted {
+            // What was read may be of another thread of this name.
+            return Err(Error::OtherIncarnation(self.thread.clone()));
+        }
+        let mut records = page.records;
+        // Stores pass over what is gone; whoever follows is told of it, wherever the page ends.
+        let dense =
+            (self.next..).zip(&records).take_while(|(offset, record)| *offset == record.offset).count();
+        if dense > 0 {
+            records.truncate(dense);
+        } else {
             self.check_readable(self.next).await?;
             self.next = page.next;
         }
-        Ok(page.records.into())
+        Ok(records.into())
     }
 
     async fn check_readable(&self, offset: u64) -> Result<(), Error> {

@@ -120,9 +120,9 @@ impl Engine {
     /// Opens a run that somebody else has described.
     pub(crate) async fn open_run(&self, open: OpenRun) -> Result<RunWriter, Error> {
         let thread = open.thread.clone();
-        let followed = self.tails().is_followed(&thread).then(|| open.records.clone());
+        let records = open.records.clone();
         let Opened { run, epoch, incarnation, ack } = self.store().open_run(open).await?;
-        self.publish(&thread, run, &ack, followed);
+        self.publish(incarnation, run, &ack, Some(records));
         self.changed(ThreadChange::Changed(thread.clone()));
         Ok(RunWriter { thread, incarnation, run, epoch })
     }

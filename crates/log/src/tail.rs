@@ -3,7 +3,7 @@
 //! Only a cache: what a follower does not find here, it reads from the store. So a slow follower holds no memory and slows
 //! nobody, and records may come in any order.
 
-use crate::names::ThreadKey;
+use crate::names::Incarnation;
 use crate::record::Record;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,10 +90,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The tails of all threads that somebody follows.
+/// The tails of all threads that somebody follows. A new thread of an old name has a tail of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
-    followed: Mutex<HashMap<ThreadKey, Weak<Tail>>>,
+    followed: Mutex<HashMap<Incarnation, Weak<Tail>>>,
     /// Whether there has been one: without, appends need not look. A follower lets itself be seen here before it looks at the store, so that
     /// whoever appends sees it, or it sees what was appended.
     any: AtomicBool,
@@ -101,51 +101,53 @@ pub(crate) struct Tails {
 
 impl Tails {
     /// The tail of a thread, kept as long as somebody holds it.
-    pub(crate) fn open(&self, thread: &ThreadKey) -> Arc<Tail> {
+    pub(crate) fn open(&self, thread: Incarnation) -> Arc<Tail> {
         let mut followed = lock(&self.followed);
         self.any.store(true, Ordering::SeqCst);
-        if let Some(tail) = followed.get(thread).and_then(Weak::upgrade) {
+        if let Some(tail) = followed.get(&thread).and_then(Weak::upgrade) {
             return tail;
         }
-        // Threads that nobody follows any more are found when there are more of them than of the others.
+        // Threads that nobody follows any more are found when there may be more of them than of the others.
         if followed.len() == followed.capacity() {
             followed.retain(|_, tail| tail.strong_count() > 0);
+            let others = followed.len();
+            followed.reserve(others);
         }
         let tail = Arc::new(Tail::new());
-        followed.insert(thread.clone(), Arc::downgrade(&tail));
+        followed.insert(thread, Arc::downgrade(&tail));
         tail
     }
 
-    fn get(&self, thread: &ThreadKey) -> Option<Arc<Tail>> {
+    fn get(&self, thread: Incarnation) -> Option<Arc<Tail>> {
         if !self.any.load(Ordering::SeqCst) {
             return None;
         }
-        lock(&self.followed).get(thread).and_then(Weak::upgrade)
+        lock(&self.followed).get(&thread).and_then(Weak::upgrade)
     }
 
     /// Whether somebody follows a thread.
-    pub(crate) fn is_followed(&self, thread: &ThreadKey) -> bool {
+    pub(crate) fn is_followed(&self, thread: Incarnation) -> bool {
         self.any.load(Ordering::SeqCst)
-            && lock(&self.followed).get(thread).is_some_and(|tail| tail.strong_count() > 0)
+            && lock(&self.followed).get(&thread).is_some_and(|tail| tail.strong_count() > 0)
     }
 
     /// Gives durable records to who follows the thread.
-    pub(crate) fn publish(&self, thread: &ThreadKey, records: Vec<Record>) {
+    pub(crate) fn publish(&self, thread: Incarnation, records: Vec<Record>) {
         if let Some(tail) = self.get(thread) {
             tail.push(records.into());
         }
     }
 
     /// Tells who follows the thread that there is more in the store.
-    pub(crate) fn reach(&self, thread: &ThreadKey, offset: u64) {
+    pub(crate) fn reach(&self, thread: Incarnation, offset: u64) {
         if let Some(tail) = self.get(thread) {
             tail.reach(offset);
         }
     }
 
     /// Ends those who follow a thread that is gone.
-    pub(crate) fn delete(&self, thread: &ThreadKey) {
-        let removed = lock(&self.followed).remove(thread);
+    pub(crate) fn delete(&self, thread: Incarnation) {
+        let removed = lock(&self.followed).remove(&thread);
         if let Some(tail) = removed.and_then(|tail| tail.upgrade()) {
             tail.reached.send_modify(|reached| reached.is_deleted = true);
         }

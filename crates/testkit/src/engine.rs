@@ -40,27 +40,29 @@ macro_rules! engine_contract {
             a_clone_is_cut_where_it_says,
             followers_see_every_record_once,
             followers_are_told_what_they_cannot_have,
+            followers_are_told_of_what_lies_between,
+            followers_see_what_is_repeated,
             a_follower_of_a_deleted_thread_is_cut_off,
             compacted_runs_keep_their_meaning,
             trimmed_threads_keep_their_branches,
             folds_of_another_version_are_made_anew,
             old_threads_are_deleted,
-            abandoned_runs_are_closed,
-            abandoned_runs_are_closed_after_a_crash,
             a_thread_that_cannot_be_retained_stands_alone,
             letting_go_does_not_disturb_writers,
+            abandoned_runs_are_closed,
+            abandoned_runs_are_closed_after_a_crash,
             records_are_found_by_offset_run_and_time,
             changes_of_threads_are_told,
             every_point_in_time_can_be_seen_again,
+            ends_outlive_their_records,
             an_export_that_is_imported_is_the_same_export,
             recordings_can_be_imported,
+            runs_that_say_nothing_at_first_can_be_exported,
         }
     };
-            ends_outlive_their_records,
     ($harness:expr; $($law:ident,)+) => {
         $(
             #[test]
-            runs_that_say_nothing_at_first_can_be_exported,
             fn $law() {
                 $crate::engine::play(|| $harness, $crate::engine::$law);
             }

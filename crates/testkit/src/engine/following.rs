@@ -3,7 +3,8 @@
 use super::stage::{Stage, answer, finished, request, thread};
 use crate::random::Random;
 use threadline_log::retention::{KeepRaw, Retention};
-use threadline_log::{Engine, Error, Follower, ThreadKey};
+use threadline_log::store::Append;
+use threadline_log::{AppendKey, Batch, Engine, Error, Follower, NewRecord, ThreadKey};
 
 /// How many records the writers append together.
 const RECORDS: u64 = 400;
@@ -92,6 +93,45 @@ pub async fn followers_are_told_what_they_cannot_have(stage: Stage) {
     stage.engine.retain(&retention).await.expect("raw records are let go");
     assert!(matches!(stage.engine.follow(&t, None, second).await, Err(Error::Compacted { .. })));
     assert!(stage.engine.follow(&t, None, tail).await.is_ok());
+}
+
+/// A run whose records are gone is not passed over in silence, however much is read at once.
+pub async fn followers_are_told_of_what_lies_between(stage: Stage) {
+    let t = thread("t");
+    for run in ["1", "2", "3"] {
+        stage.converse(&t, &request(&t, run, &[&format!("u{run}")])).await;
+    }
+    let compacted = &stage.runs(&t).await[1];
+    stage.store.compact_run(&t, compacted.no, stage.engine.now()).await.expect("it has a checkpoint");
+    let mut follower = stage.engine.follow(&t, None, 0).await.expect("the first run is there");
+    while follower.next_offset() < compacted.offsets.start {
+        let records = follower.next().await.expect("the first run is there");
+        assert!(records.iter().all(|record| record.offset < compacted.offsets.start));
+    }
+    assert!(matches!(follower.next().await, Err(Error::Compacted { .. })));
+}
+
+/// A writer who was cut off before the answer came repeats its append, and then those who follow see it.
+pub async fn followers_see_what_is_repeated(stage: Stage) {
+    let t = thread("t");
+    let writer = stage.start(&t, &request(&t, "1", &["u1"])).await;
+    let mut follower = stage.engine.follow(&t, None, 1).await.expect("it can be followed");
+    let (records, key) = (vec![NewRecord::event("{}")], AppendKey::new("k").ok());
+    let append = Append {
+        thread: t.clone(),
+        run: writer.run,
+        epoch: writer.epoch,
+        records: records.clone(),
+        key: key.clone(),
+        expected_tail: None,
+        end: None,
+        time: stage.engine.now(),
+    };
+    // As if the engine's future had been dropped here.
+    stage.store.append(append).await.expect("it is appended");
+    let ack = stage.engine.append(&writer, Batch { records, key, ..Batch::default() }).await;
+    assert!(ack.expect("it is there").repeated);
+    assert_eq!(follower.next().await.expect("it is there")[0].offset, 1);
 }
 
 /// Whoever follows a thread that is deleted does not wait for ever.
