@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use threadline_log::cloning::ClonePoint;
 
 pub(crate) fn run(args: &CloneArgs) -> Result<(), Failure> {
-    let opened = Opened::for_writing(&args.store)?;
+    let opened = Opened::existing_for_writing(&args.store)?;
     let (from, to) = (args.scope.thread(&args.thread), args.scope.thread(&args.new));
     let point = match (&args.run, args.at) {
         (Some(run), _) => ClonePoint::Run(opened.run(&from, run)?.no),

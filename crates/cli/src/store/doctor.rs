@@ -1,7 +1,7 @@
 //! `threadline doctor`: whether everything is as it was written.
 
 use super::args::{DoctorArgs, OutputFormat};
-use super::opened::options;
+use super::opened::{must_exist, options};
 use crate::report::{Failure, Report, Severity, printable};
 use serde_json::json;
 use std::io::{self, Write};
@@ -9,9 +9,7 @@ use threadline_store_disk::{OpenError, doctor};
 
 pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let store = &args.store.store;
-    if !store.is_dir() {
-        return Err(Failure::Store(format!("{}: there is no store", store.display())));
-    }
+    must_exist(store)?;
     let failed = |error: OpenError| Failure::store(store, &error);
     let options = options(store);
     let found = match args.repair {

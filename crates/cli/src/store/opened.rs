@@ -17,6 +17,14 @@ pub(crate) fn options(dir: &Path) -> DiskOptions {
     DiskOptions { time: SystemClock.now(), ..DiskOptions::new(dir) }
 }
 
+/// Says so if a directory is no store: whoever only wants to look must not make one. A store without its identity is one,
+/// and will be told what is wrong with it.
+pub(crate) fn must_exist(dir: &Path) -> Result<(), Failure> {
+    let is_store =
+        dir.join("store").is_file() || ["log", "history"].iter().all(|part| dir.join(part).is_dir());
+    if is_store { Ok(()) } else { Err(Failure::Store(format!("there is no store at {}", dir.display()))) }
+}
+
 /// An open store. What it is asked is waited for.
 pub(crate) struct Opened {
     pub(crate) engine: Engine,
@@ -46,19 +54,26 @@ impl Ids for RandomIds {
 }
 
 impl Opened {
-    /// Opens a store that is there.
+    /// Opens a store that is there, to look at it.
     pub(crate) fn existing(args: &StoreArgs) -> Result<Self, Failure> {
-        if !args.store.is_dir() {
-            return Err(Failure::Store(format!("there is no store at {}", args.store.display())));
-        }
+        must_exist(&args.store)?;
         Self::open(&args.store)
     }
 
-    /// Opens a store to write to, and makes it if it is not there. Runs that an earlier process left open are closed.
+    /// Opens a store that is there, to write to it.
+    pub(crate) fn existing_for_writing(args: &StoreArgs) -> Result<Self, Failure> {
+        Self::existing(args)?.without_orphans()
+    }
+
+    /// Opens a store to write to, and makes it if it is not there.
     pub(crate) fn for_writing(args: &StoreArgs) -> Result<Self, Failure> {
-        let opened = Self::open(&args.store)?;
-        opened.wait(opened.engine.close_orphans())?;
-        Ok(opened)
+        Self::open(&args.store)?.without_orphans()
+    }
+
+    /// Closes the runs that an earlier process left open.
+    fn without_orphans(self) -> Result<Self, Failure> {
+        self.wait(self.engine.close_orphans())?;
+        Ok(self)
     }
 
     fn open(dir: &Path) -> Result<Self, Failure> {

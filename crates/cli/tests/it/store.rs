@@ -159,6 +159,14 @@ fn a_store_that_is_not_there_or_in_use_says_so() {
         (missing.code, missing.stderr.as_str()),
         (3, "threadline: there is no store at no/such/store\n")
     );
+    // Whoever looks at the wrong directory leaves nothing there.
+    let wrong = tempfile::tempdir().expect("a directory");
+    for command in [&["threads"][..], &["show", "t"], &["export", "t"], &["clone", "t", "u"], &["doctor"]] {
+        let refused = on(wrong.path(), command, "");
+        assert_eq!(refused.code, 3, "{command:?}");
+        assert!(refused.stderr.contains("there is no store at"), "{}", refused.stderr);
+    }
+    assert_eq!(std::fs::read_dir(wrong.path()).expect("it is there").count(), 0);
     let store = branches();
     let lock = std::fs::File::open(store.path().join("lock")).expect("a lock file");
     lock.lock().expect("nobody else has it");
