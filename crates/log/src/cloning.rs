@@ -20,7 +20,7 @@ impl Engine {
     /// Copies a thread up to a point into a new one. The two have nothing in common afterwards.
     ///
     /// # Errors
-    /// If the new one exists, or records that are needed were trimmed.
+    /// If the new one exists, or records that are needed were trimmed, or that of the offset was compacted.
     pub async fn clone_thread(
         &self,
         from: &ThreadKey,
@@ -40,6 +40,7 @@ impl Engine {
                 return Err(Error::BeyondTail { offset, tail: tail.end });
             }
             ClonePoint::Offset(offset) => {
+                self.check_readable(from, offset).await?;
                 let begun = runs.iter().filter(|run| run.offsets.start <= offset);
                 (begun.map(|run| run.no).collect(), offset + 1)
             }

@@ -57,6 +57,7 @@ macro_rules! engine_contract {
             ends_outlive_their_records,
             an_export_that_is_imported_is_the_same_export,
             recordings_can_be_imported,
+            an_export_of_a_trimmed_thread_keeps_its_branches,
             runs_that_say_nothing_at_first_can_be_exported,
         }
     };

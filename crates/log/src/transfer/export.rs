@@ -11,6 +11,7 @@ use crate::run_fold::{delta_events, write_lines};
 use crate::thread::ThreadInfo;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use threadline_protocol::Event;
 
 /// About how many bytes of records are read at once.
 const PAGE_BYTES: usize = 256 * 1024;
@@ -51,10 +52,24 @@ impl Engine {
         let runs = self.runs_with_lineage(thread).await?;
         let wanted = match (form, runs.last()) {
             (ExportForm::Snapshot, Some(head)) => chain(&runs, head.no).into_iter().collect(),
+            (ExportForm::Raw, _) => self.told(thread, &runs).await?,
             _ => runs.iter().map(|run| run.no).collect(),
         };
         let exporter = self.export_part(thread, wanted, u64::MAX).await?;
         Ok(Exporter { form, ..exporter })
+    }
+
+    /// The runs of which something is left to tell: of those that were trimmed, the ones that restate their branch.
+    async fn told(&self, thread: &ThreadKey, runs: &[RunInfo]) -> Result<BTreeSet<RunNo>, Error> {
+        let first = self.store().thread(thread).await?.offsets.start;
+        let mut told = BTreeSet::new();
+        for run in runs {
+            let is_told = run.offsets.end > first
+                || run.is_running()
+                || self.store().checkpoint(thread, run.no).await?.is_some_and(|kept| !kept.delta.is_empty());
+            told.extend(is_told.then_some(run.no));
+        }
+        Ok(told)
     }
 
     /// Some runs of a thread up to an offset, raw.
@@ -111,9 +126,14 @@ impl Exporter {
     }
 
     fn put_record(&self, record: &Record, lines: &mut Vec<u8>) {
-        let Some(run) = self.runs.get(record.run.index()) else { return };
+        let Some(run) = self.runs.get(record.run.index()).filter(|run| !self.is_cut(run)) else { return };
         let end = run.end.as_ref().filter(|_| record.offset + 1 == run.offsets.end);
         put(lines, &RecordLine::new(record, &run.id, end));
+    }
+
+    /// Whether a run's first records were trimmed, so that the rest of them means nothing.
+    const fn is_cut(&self, run: &RunInfo) -> bool {
+        run.offsets.start < self.info.offsets.start
     }
 
     /// The lines of runs that began at an offset or before, and of those that were opened before a run: some of them may have
@@ -127,17 +147,19 @@ impl Exporter {
             self.waiting.pop_first();
             let request = self.engine.store().request(&self.info.key, no).await?;
             let (request, request_text) = embedded(&request);
+            let parent = run.parent.filter(|parent| self.wanted.contains(parent));
+            let compacted = run.compacted || self.is_cut(run);
             let line = RunLine {
                 run: &run.id,
-                parent: run.parent.and_then(|parent| self.runs.get(parent.index())).map(|parent| &parent.id),
+                parent: parent.map(|parent| &self.runs[parent.index()].id),
                 spawned_by: run.spawned_by.as_deref(),
                 base_state: run.base_state,
-                compacted: run.compacted,
+                compacted,
                 request,
                 request_text: request_text.filter(|text| !text.is_empty()),
             };
             put(lines, &line);
-            if run.compacted {
+            if compacted {
                 self.put_compaction(run, lines).await?;
             }
         }
@@ -149,7 +171,10 @@ impl Exporter {
         let Some(checkpoint) = self.engine.store().checkpoint(&self.info.key, run.no).await? else {
             return Ok(());
         };
-        let mut events = delta_events(&checkpoint.delta).peekable();
+        let events: Vec<_> = delta_events(&checkpoint.delta).collect();
+        // One that restates its branch has the runs before it in its frame.
+        let own = events.iter().rposition(|event| matches!(event, Event::RunStarted(_))).unwrap_or(0);
+        let mut events = events[own..].iter().peekable();
         while let Some(event) = events.next() {
             let bytes = event.to_json().into_bytes().into();
             let time = run.ended.unwrap_or(run.started);

@@ -56,4 +56,8 @@ pub async fn a_clone_is_cut_where_it_says(stage: Stage) {
         let status = if is_cut { RunStatus::Cancelled } else { RunStatus::Finished };
         assert_eq!(runs.last().map(|run| run.status()), Some(status), "cut at {offset}");
     }
+    let first = &stage.runs(&t).await[0];
+    stage.store.compact_run(&t, first.no, stage.engine.now()).await.expect("it has a checkpoint");
+    let inside = stage.engine.clone_thread(&t, ClonePoint::Offset(1), &thread("none")).await;
+    assert!(matches!(inside, Err(Error::Compacted { .. })), "{inside:?}");
 }

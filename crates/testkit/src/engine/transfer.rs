@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use threadline_log::run::RunStatus;
 use threadline_log::thread::MetadataChange;
 use threadline_log::transfer::{ExportForm, ImportOptions, Imported};
-use threadline_log::{At, Engine, Error, Kind, NewRecord, RunNo, ThreadKey};
+use threadline_log::{At, Engine, Error, Kind, NewRecord, RunId, RunNo, ThreadKey};
 use threadline_protocol::stages::close::Cause;
 use threadline_protocol::stages::fold::Fold;
 use threadline_protocol::{Received, Text};
@@ -83,6 +83,30 @@ pub async fn an_export_that_is_imported_is_the_same_export(stage: Stage) {
     stage.engine.delete(&t).await.expect("nothing goes on");
     import(&stage.engine, &exported).await.expect("the export makes sense");
     assert_eq!(export(&stage.engine, &t, ExportForm::Raw).await, exported);
+}
+
+/// Of a thread whose past was trimmed, an export holds what its branches hold.
+pub async fn an_export_of_a_trimmed_thread_keeps_its_branches(stage: Stage) {
+    for cut in 0..=18 {
+        let t = thread(&format!("t{cut}"));
+        stage.converse(&t, &request(&t, "1", &["u1"])).await;
+        stage.converse(&t, &request(&t, "2", &["u2"])).await;
+        let mut beside = request(&t, "3", &["u3"]);
+        beside["parentRunId"] = json!("1");
+        stage.converse(&t, &beside).await;
+        stage.engine.trim(&t, cut).await.expect("it is trimmed");
+        let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+        let other = stage.other();
+        import(&other, &exported).await.expect("the export makes sense");
+        for run in ["2", "3"] {
+            let id = RunId::new(run).expect("short");
+            let there = other.run_named(&t, &id).await.expect("the branch is there");
+            assert_eq!(there.status(), RunStatus::Finished);
+            let there = other.snapshot(&t, At::Run(there.no)).await.expect("its end can be seen").fold;
+            let here = stage.engine.run_named(&t, &id).await.expect("the run is there").no;
+            assert_eq!(seen(&there), seen(&stage.fold(&t, At::Run(here)).await), "cut at {cut}\n{exported}");
+        }
+    }
 }
 
 /// A bare recording becomes a thread; compact and snapshot exports are such recordings, and mean the same.
