@@ -174,6 +174,7 @@ impl Engine {
         let followed = self.tails().is_followed(writer.incarnation).then(|| records.clone());
         let append = Append {
             thread: writer.thread.clone(),
+            incarnation: Some(writer.incarnation),
             run: writer.run,
             epoch: writer.epoch,
             records,
@@ -222,6 +223,9 @@ impl Engine {
     /// # Errors
     /// If the run has ended or somebody else has it.
     pub async fn renew(&self, writer: &RunWriter) -> Result<(), Error> {
+        if self.store().thread(&writer.thread).await?.incarnation != writer.incarnation {
+            return Err(Error::OtherIncarnation(writer.thread.clone()));
+        }
         let claim = Claim::Renew(self.lease_until());
         self.store().claim(&writer.thread, writer.run, writer.epoch, claim, self.now()).await.map(|_| ())
     }

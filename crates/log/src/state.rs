@@ -186,8 +186,11 @@ impl ThreadState {
     /// Whether records may be appended, and what becomes true with them.
     ///
     /// # Errors
-    /// If there is no such run, it has ended, another writes it, or the tail is elsewhere.
+    /// If it is another thread, there is no such run, it has ended, another writes it, or the tail is elsewhere.
     pub fn admit_append(&self, append: &Append) -> Result<Admission, Error> {
+        if append.incarnation.is_some_and(|incarnation| incarnation != self.incarnation) {
+            return Err(Error::OtherIncarnation(self.key.clone()));
+        }
         let run = self.run(append.run)?;
         // A repetition is answered whatever has become of the run in the meantime.
         if let Some(key) = &append.key

@@ -70,6 +70,8 @@ pub struct Opened {
 pub struct Append {
     /// The thread.
     pub thread: ThreadKey,
+    /// Which thread of that name, if it must be this one: run numbers and epochs of another may be the same.
+    pub incarnation: Option<Incarnation>,
     /// The run.
     pub run: RunNo,
     /// The generation of the caller.

@@ -51,13 +51,14 @@ macro_rules! engine_contract {
             letting_go_does_not_disturb_writers,
             abandoned_runs_are_closed,
             abandoned_runs_are_closed_after_a_crash,
+            a_writer_of_a_deleted_thread_is_refused,
             records_are_found_by_offset_run_and_time,
             changes_of_threads_are_told,
             every_point_in_time_can_be_seen_again,
             ends_outlive_their_records,
             an_export_that_is_imported_is_the_same_export,
-            recordings_can_be_imported,
             an_export_of_a_trimmed_thread_keeps_its_branches,
+            recordings_can_be_imported,
             runs_that_say_nothing_at_first_can_be_exported,
         }
     };

@@ -65,7 +65,8 @@ fn append(thread: ThreadKey, run: u32, records: usize, time: Timestamp) -> Appen
     let record = |number| NewRecord::event(format!("{{\"n\":{number},\"of\":\"{thread}\",\"run\":{run}}}"));
     let records = (0..records).map(record).collect();
     let end = None;
-    Append { run: RunNo(run), epoch: Epoch(1), records, key: None, expected_tail: None, end, time, thread }
+    let (run, epoch, incarnation) = (RunNo(run), Epoch(1), None);
+    Append { run, epoch, incarnation, records, key: None, expected_tail: None, end, time, thread }
 }
 
 /// Does a step; `number` makes it unlike others.

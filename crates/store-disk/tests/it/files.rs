@@ -40,6 +40,7 @@ async fn open_run(store: &DiskStore, name: &str) {
 fn appending(name: &str, record: NewRecord) -> Append {
     Append {
         thread: thread(name),
+        incarnation: None,
         run: RunNo(0),
         epoch: Epoch(1),
         records: vec![record],

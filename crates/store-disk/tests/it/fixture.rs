@@ -101,6 +101,7 @@ async fn p12_a_store_of_format_1_opens() {
 fn appending(name: &str, run: u32, said: &str) -> Append {
     Append {
         thread: thread(name),
+        incarnation: None,
         run: RunNo(run),
         epoch: Epoch(1),
         records: vec![NewRecord::event(format!("{{\"said\":\"{said}\"}}")), NewRecord::rejected("odd")],

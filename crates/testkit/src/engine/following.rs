@@ -119,6 +119,7 @@ pub async fn followers_see_what_is_repeated(stage: Stage) {
     let (records, key) = (vec![NewRecord::event("{}")], AppendKey::new("k").ok());
     let append = Append {
         thread: t.clone(),
+        incarnation: Some(writer.incarnation),
         run: writer.run,
         epoch: writer.epoch,
         records: records.clone(),

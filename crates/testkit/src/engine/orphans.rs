@@ -36,6 +36,22 @@ pub async fn abandoned_runs_are_closed_after_a_crash(stage: Stage) {
     assert_abandoned(&stage, &writer).await;
 }
 
+/// A writer whose thread was deleted in its back does not write to the new one of that name, though its run and its epoch
+/// are there, too.
+pub async fn a_writer_of_a_deleted_thread_is_refused(stage: Stage) {
+    let t = thread("t");
+    let stale = stage.start(&t, &request(&t, "1", &["u1"])).await;
+    stage.clock.advance(100_000);
+    stage.engine.close_expired().await.expect("it is closed");
+    stage.engine.delete(&t).await.expect("nothing goes on");
+    let writer = stage.start(&t, &request(&t, "1", &["u1"])).await;
+    assert_eq!((writer.run, writer.epoch), (stale.run, stale.epoch));
+    let late = stage.engine.append(&stale, vec![NewRecord::event("late")].into()).await;
+    assert!(matches!(late, Err(Error::OtherIncarnation(_))), "{late:?}");
+    assert!(matches!(stage.engine.renew(&stale).await, Err(Error::OtherIncarnation(_))));
+    stage.say(&writer, &answer("1")).await;
+}
+
 async fn assert_abandoned(stage: &Stage, writer: &RunWriter) {
     let t = &writer.thread;
     let run = stage.runs(t).await.remove(0);

@@ -123,6 +123,7 @@ impl Comparison {
                 let tail = self.model.tail(thread);
                 let append = Append {
                     thread: thread.clone(),
+                    incarnation: None,
                     run,
                     epoch: self.epoch(thread, run, *epoch),
                     records: records(pieces),

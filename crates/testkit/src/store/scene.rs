@@ -173,6 +173,7 @@ pub(super) fn opening(thread: &ThreadKey, id: &str, seen: RunsSeen) -> OpenRun {
 pub(super) fn appending(thread: &ThreadKey, run: RunNo) -> Append {
     Append {
         thread: thread.clone(),
+        incarnation: None,
         run,
         epoch: Epoch(1),
         records: vec![event("event")],
