@@ -186,12 +186,13 @@ async fn a_damaged_block_hurts_its_readers_only() {
 }
 
 #[tokio::test]
-async fn runs_of_a_process_that_is_gone_are_expired() {
+async fn runs_of_a_process_that_is_gone_expire_with_their_leases() {
     let dir = TempDir::new().expect("a directory");
     let (store, _) = open(dir.path());
     open_run(&store, "a").await;
     assert_eq!(store.expired(Timestamp(0)).await.expect("a list"), []);
     drop(store);
     let (store, _) = open(dir.path());
-    assert_eq!(store.expired(Timestamp(0)).await.expect("a list"), [(thread("a"), RunNo(0))]);
+    assert_eq!(store.expired(Timestamp(0)).await.expect("a list"), []);
+    assert_eq!(store.expired(Timestamp(1)).await.expect("a list"), [(thread("a"), RunNo(0))]);
 }
