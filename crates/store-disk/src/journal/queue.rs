@@ -96,10 +96,14 @@ impl Queue {
         Ok(())
     }
 
-    /// Moves all that waits behind what was taken before; waits if there is neither. Tells the end once all is taken.
+    /// Takes all that waits, once everything that was taken before is done: so what is taken is bounded too. Waits if there is
+    /// neither. Tells the end once all is taken.
     pub(super) fn take(&self, taken: &mut VecDeque<Item>) -> Option<End> {
+        if !taken.is_empty() {
+            return None;
+        }
         let mut waiting = self.lock();
-        while taken.is_empty() && waiting.items.is_empty() {
+        while waiting.items.is_empty() {
             if waiting.end.is_some() {
                 return waiting.end;
             }
@@ -129,5 +133,37 @@ impl Queue {
         waiting.failure.get_or_insert_with(|| Arc::clone(failure));
         waiting.bytes = 0;
         std::mem::take(&mut waiting.items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Salt;
+    use super::super::entry::EntryHead;
+    use super::*;
+
+    fn item() -> Item {
+        let mut frames = Frames::new(Salt([0; 8]));
+        frames.push(&EntryHead::default(), &[1; 100]);
+        Item::Commit { frames, completion: Box::new(|_| ()) }
+    }
+
+    #[test]
+    fn what_was_taken_is_done_before_more_is_taken() {
+        let queue = Queue::new(150);
+        let mut taken = VecDeque::new();
+        queue.push(item()).unwrap();
+        assert_eq!(queue.take(&mut taken), None);
+        queue.push(item()).unwrap();
+        for _ in 0..9 {
+            assert_eq!(queue.take(&mut taken), None);
+            assert_eq!(taken.len(), 1);
+            assert!(matches!(queue.push(item()), Err(SubmitError::Full { .. })));
+        }
+        queue.end(End::Orderly);
+        taken.clear();
+        assert_eq!((queue.take(&mut taken), taken.len()), (None, 1));
+        taken.clear();
+        assert_eq!(queue.take(&mut taken), Some(End::Orderly));
     }
 }
