@@ -140,7 +140,8 @@ impl Scan<'_> {
         let header_end = start + u32::try_from(GROUP_HEADER_BYTES).expect("it is short");
         let is_header_alone = matches!(&lost[..], [only] if only.end <= header_end);
         let header = Group::read(&self.bytes[start as usize..]);
-        if header.is_some_and(|group| group.number == first && start + group.bytes == to) && !is_header_alone
+        if header.is_some_and(|group| group.number == first && start.checked_add(group.bytes) == Some(to))
+            && !is_header_alone
         {
             lost.iter_mut().for_each(|bytes| bytes.start = bytes.start.max(header_end));
             lost.retain(|bytes| !bytes.is_empty());
