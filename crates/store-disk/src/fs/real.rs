@@ -25,10 +25,12 @@ impl RealDisk {
     /// What the file system says.
     pub fn new(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
-        if !directory.is_dir() {
-            std::fs::create_dir_all(&directory)?;
-            // The new name is in the directory above.
-            if let Some(parent) = directory.canonicalize()?.parent() {
+        let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
+        let made: Vec<PathBuf> = directory.ancestors().take_while(is_new).map(Path::to_owned).collect();
+        std::fs::create_dir_all(&directory)?;
+        for path in made {
+            // Each new name is in the directory above.
+            if let Some(parent) = path.canonicalize()?.parent() {
                 File::open(parent)?.sync_all()?;
             }
         }
