@@ -2,16 +2,19 @@
 
 use super::{HistoryFile, Index, file_name, file_number, is_leftover};
 use crate::fs::Disk;
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The history files of a store. Those that are read stay open.
+/// How many files stay open. Descriptors are few, and a journal that cannot get one takes nothing more.
+const OPEN_MAX: usize = 64;
+
+/// The history files of a store. Those that were read last stay open.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     disk: Arc<dyn Disk>,
-    open: Mutex<HashMap<u64, Arc<HistoryFile>>>,
+    /// The one that was used last is at the end.
+    open: Mutex<Vec<(u64, Arc<HistoryFile>)>>,
     next: AtomicU64,
 }
 
@@ -42,17 +45,20 @@ impl Shelf {
     /// The file with this number.
     pub(crate) fn file(&self, number: u64) -> io::Result<Arc<HistoryFile>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(file) = open.get(&number) {
-            return Ok(Arc::clone(file));
+        let file = match open.iter().position(|(other, _)| *other == number) {
+            Some(at) => open.remove(at).1,
+            None => Arc::new(HistoryFile::open(&*self.disk, number)?),
+        };
+        if open.len() >= OPEN_MAX {
+            open.remove(0);
         }
-        let file = Arc::new(HistoryFile::open(&*self.disk, number)?);
-        open.insert(number, Arc::clone(&file));
+        open.push((number, Arc::clone(&file)));
         Ok(file)
     }
 
     /// Removes a file, if it is there.
     pub(crate) fn remove(&self, number: u64) -> io::Result<()> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).retain(|(other, _)| *other != number);
         match self.disk.remove(&file_name(number)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -63,5 +69,30 @@ impl Shelf {
     /// The index of a file.
     pub(crate) fn index(&self, number: u64) -> Result<Index, super::HistoryError> {
         self.file(number)?.index()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::sim::SimDisk;
+
+    #[test]
+    fn few_files_stay_open_and_those_are_the_last() {
+        let disk = SimDisk::new();
+        let last = OPEN_MAX as u64 + 3;
+        for number in 0..=last {
+            disk.create(&file_name(number)).unwrap();
+        }
+        let (shelf, numbers) = Shelf::open(Arc::new(disk)).unwrap();
+        assert_eq!(numbers.len() as u64, last + 1);
+        let first = shelf.file(0).unwrap();
+        for number in 0..=last {
+            shelf.file(number).unwrap();
+            assert!(Arc::ptr_eq(&first, &shelf.file(0).unwrap()), "it is in use");
+        }
+        let open: Vec<u64> = shelf.open.lock().unwrap().iter().map(|(number, _)| *number).collect();
+        assert_eq!(open.len(), OPEN_MAX);
+        assert!(open.contains(&last) && !open.contains(&1));
     }
 }
