@@ -3,7 +3,7 @@
 use super::rows::{self, RunRow, ThreadRow};
 use super::{Catalogue, CatalogueError};
 use crate::kept::Compacted;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use std::collections::{BTreeMap, HashMap};
 use threadline_log::run::RunInfo;
 use threadline_log::state::ThreadState;
@@ -26,6 +26,7 @@ impl Catalogue {
     /// The thread of this name.
     pub(crate) fn thread_by_name(&self, key: &ThreadKey) -> Result<Option<StoredThread>, CatalogueError> {
         let reader = self.reader();
+        let reader = reader.unchecked_transaction()?;
         let no = reader
             .prepare_cached("select no from threads where app = ?1 and user = ?2 and thread = ?3")?
             .query_row(params![key.scope.app.as_str(), key.scope.user.as_str(), key.thread.as_str()], |row| {
@@ -41,7 +42,7 @@ impl Catalogue {
 
     /// The thread of this number.
     pub(crate) fn thread_by_no(&self, no: u64) -> Result<Option<StoredThread>, CatalogueError> {
-        load(&self.reader(), no)
+        load(&self.reader().unchecked_transaction()?, no)
     }
 
     /// The threads that have runs which go on. There may be many, so that they are not asked for one by one.
@@ -98,7 +99,8 @@ pub(super) fn info(connection: &Connection, no: u64) -> Result<Option<ThreadInfo
         .transpose()
 }
 
-fn load(connection: &Connection, no: u64) -> Result<Option<StoredThread>, CatalogueError> {
+/// Within a transaction: what changes between two of its queries would look like damage.
+fn load(connection: &Transaction<'_>, no: u64) -> Result<Option<StoredThread>, CatalogueError> {
     let Some(info) = info(connection, no)? else { return Ok(None) };
     stored(no, info, load_runs(connection, no)?, load_keys(connection, no)?).map(Some)
 }
