@@ -288,7 +288,7 @@ impl From<CatalogueError> for Error {
                 failure.code,
                 rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase
             ),
-            CatalogueError::Sqlite(_) | CatalogueError::Io(_) => false,
+            CatalogueError::Sqlite(_) | CatalogueError::Io(_) | CatalogueError::Busy => false,
         };
         match is_damaged {
             true => Self::Corrupt { place: "catalogue.sqlite".to_owned(), what: error.to_string() },

@@ -43,6 +43,8 @@ pub(crate) enum CatalogueError {
     Sqlite(#[from] rusqlite::Error),
     #[error("a row of the catalogue is damaged. table={0}")]
     Row(&'static str),
+    #[error("the catalogue cannot be made durable while it is read")]
+    Busy,
     #[error("the catalogue cannot be removed: {0}")]
     Io(#[from] std::io::Error),
 }
@@ -136,7 +138,11 @@ impl Catalogue {
     /// Makes all that was committed durable.
     pub(crate) fn sync(&self) -> Result<(), CatalogueError> {
         if self.path.is_some() {
-            self.writer().query_row("pragma wal_checkpoint(full)", [], |_| Ok(()))?;
+            let is_busy = self.writer().query_row("pragma wal_checkpoint(full)", [], |row| row.get(0))?;
+            if is_busy {
+                // A reader was in the way for longer than the timeout. This is told by a row, not by an error.
+                return Err(CatalogueError::Busy);
+            }
         }
         Ok(())
     }
