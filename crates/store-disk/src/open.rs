@@ -219,7 +219,14 @@ impl Start {
                 None
             }
         };
-        let replaced: BTreeSet<u64> = known.iter().flat_map(|file| file.replaces.iter().copied()).collect();
+        let mut replaced = BTreeSet::new();
+        for file in known.iter().filter(|file| numbers.contains(&file.number)) {
+            if file.replaces.iter().any(|old| numbers.contains(old)) {
+                // Nothing is removed because the catalogue says so: the file itself must.
+                replaced
+                    .extend(shelf.index(file.number).map_err(|error| damaged(file.number, &error))?.replaces);
+            }
+        }
         for number in numbers.iter().filter(|number| replaced.contains(number)) {
             shelf.remove(*number)?;
         }

@@ -196,3 +196,26 @@ async fn runs_of_a_process_that_is_gone_expire_with_their_leases() {
     assert_eq!(store.expired(Timestamp(0)).await.expect("a list"), []);
     assert_eq!(store.expired(Timestamp(1)).await.expect("a list"), [(thread("a"), RunNo(0))]);
 }
+
+#[tokio::test]
+async fn no_file_is_removed_because_the_catalogue_says_so() {
+    let dir = TempDir::new().expect("a directory");
+    let (store, _) = open(dir.path());
+    for name in ["a", "b"] {
+        open_run(&store, name).await;
+        end(&store, name).await;
+        store.tidy().await.expect("tidied");
+    }
+    store.close().await;
+    drop(store);
+    let catalogue = Connection::open(dir.path().join("catalogue.sqlite")).expect("a catalogue");
+    assert_eq!(
+        catalogue.execute("update files set replaces = '1' where number = 2", []).expect("spoiled"),
+        1
+    );
+    drop(catalogue);
+    let (store, _) = open(dir.path());
+    for name in ["a", "b"] {
+        assert_eq!(texts(&store, name).await.len(), 2);
+    }
+}
