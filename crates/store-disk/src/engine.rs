@@ -5,6 +5,7 @@ use crate::fs::DirLock;
 use crate::history::{HistoryError, Shelf};
 use crate::journal::{CommitError, Committed, Damage, Journal, ReadError};
 use crate::overlay::{Overlay, Write, find_words};
+use crate::seal::SealError;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -14,6 +15,8 @@ use tokio::sync::{oneshot, watch};
 
 /// How long the catalogue may lag behind when nobody asks: what comes meanwhile is taken in at once.
 const CATALOGUE_LAG: Duration = Duration::from_millis(200);
+
+const CLOSED: &str = "the store is closed";
 
 /// The parts of a store.
 #[derive(Debug)]
@@ -25,8 +28,8 @@ pub(crate) struct Engine {
     pub(crate) limits: Limits,
     /// Readers hold it while they use places of data; what moves data holds it alone when the places change.
     pub(crate) layout: RwLock<()>,
-    /// One at a time seals or erases.
-    pub(crate) sealing: Mutex<()>,
+    /// One at a time seals or erases. In it is the history file that was begun and does not count yet.
+    sealing: Mutex<Option<u64>>,
     /// Damage to segments that have lost something. They are kept as they are, and nothing is written.
     pub(crate) damaged: BTreeMap<u64, Damage>,
     /// Changes that the catalogue has not taken, though it should have.
@@ -223,11 +226,35 @@ impl Engine {
         if let Some(damage) = self.damaged.values().next() {
             return Some(format!("the log has lost something: {damage}"));
         }
-        self.is_closed.load(Ordering::Acquire).then(|| "the store is closed".to_owned())
+        self.is_closed().then(|| CLOSED.to_owned())
     }
 
-    /// Lets others have the directory.
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// The right to seal and erase. What an attempt that failed has left is removed before the next one: a file counts by its name
+    /// alone, and two with the same entries would count twice.
+    pub(crate) fn begin_sealing(&self) -> Result<MutexGuard<'_, Option<u64>>, SealError> {
+        let mut begun = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_closed() {
+            return Err(SealError::Data(Error::Unavailable(CLOSED.to_owned())));
+        }
+        self.discard_begun(&mut begun)?;
+        Ok(begun)
+    }
+
+    pub(crate) fn discard_begun(&self, begun: &mut Option<u64>) -> std::io::Result<()> {
+        if let Some(number) = *begun {
+            self.shelf.discard(number)?;
+            *begun = None;
+        }
+        Ok(())
+    }
+
+    /// Lets others have the directory, once nobody here changes its files any more.
     pub(crate) fn unlock(&self) {
+        let _sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::Release);
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }

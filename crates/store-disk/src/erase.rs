@@ -25,18 +25,24 @@ impl Engine {
     }
 
     fn erase(&self) -> Result<(), SealError> {
-        let _sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = self.begin_sealing()?;
         self.flush()?;
+        let mut damaged = None;
         // That a thread was deleted can be forgotten when all else of it has gone: hence twice.
         for _ in 0..2 {
             for number in self.catalogue.stale_files()? {
-                self.rewrite(number)?;
+                match self.rewrite(&mut begun, number) {
+                    // What is forgotten in other files is erased all the same.
+                    Err(error @ SealError::Data(Error::Corrupt { .. })) => damaged = Some(error),
+                    done => done?,
+                }
             }
         }
-        Ok(())
+        damaged.map_or(Ok(()), Err)
     }
 
-    fn rewrite(&self, number: u64) -> Result<(), SealError> {
+    fn rewrite(&self, begun: &mut Option<u64>, number: u64) -> Result<(), SealError> {
+        self.discard_begun(begun)?;
         let name = file_name(number);
         let failed = |error: &HistoryError| SealError::Data(unreadable_block(error, &name, 0, None));
         let old = self.shelf.index(number).map_err(|error| failed(&error))?;
@@ -50,13 +56,9 @@ impl Engine {
         }
         let mut spans = old.spans.clone();
         spans.retain(|span| threads[&span.thread].is_some());
-        let index = Index {
-            number: self.shelf.take_number(),
-            replaces: vec![number],
-            blocks: Vec::new(),
-            spans,
-            ..old.clone()
-        };
+        let next = self.shelf.take_number();
+        *begun = Some(next);
+        let index = Index { number: next, replaces: vec![number], blocks: Vec::new(), spans, ..old.clone() };
         let mut writer = HistoryWriter::new(Arc::clone(self.shelf.disk()), index)?;
         for block in &old.blocks {
             self.rewrite_block(&mut writer, number, block, threads[&block.thread].as_ref())?;
@@ -71,6 +73,7 @@ impl Engine {
             Some(index) => self.catalogue.learn(&index)?,
             None => self.catalogue.forget_file(number)?,
         }
+        *begun = None;
         drop(layout);
         self.catalogue.sync()?;
         Ok(self.shelf.remove(number)?)

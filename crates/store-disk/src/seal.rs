@@ -11,7 +11,7 @@ use crate::history::{BlockAbout, BlockBuilder, BlockKind, HistoryWriter, Index, 
 use crate::journal::{ReleaseError, SubmitError};
 use crate::kept::Kept;
 use crate::unsealed::UnsealedThread;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::PoisonError;
 use threadline_log::{Error, RunNo};
@@ -48,21 +48,30 @@ impl Engine {
     ///
     /// Everything before the segment `active` was completed. Segments do not wait for runs to end if they must not, or are too many.
     pub(crate) fn seal(&self, active: u64, must: bool) -> Result<(), SealError> {
-        let _sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = self.begin_sealing()?;
         let sources = self.choose(active, must);
         let Some(last) = sources.last() else { return Ok(()) };
         let segment_end = last + 1;
         // What the file will hold must be behind the catalogue's watermark.
         self.flush()?;
+        // Those that could not be released the last time have their file.
+        let sealed: BTreeSet<u64> =
+            self.catalogue.files()?.into_iter().flat_map(|file| file.sources).collect();
+        let unsealed_sources: Vec<u64> =
+            sources.iter().copied().filter(|one| !sealed.contains(one)).collect();
         let (unsealed, threads_end) = {
             let overlay = self.core.overlay();
             (overlay.unsealed.before(segment_end), overlay.threads_end)
         };
-        let index = self.write_history(&sources, &unsealed, threads_end)?;
+        let index = match unsealed_sources.is_empty() {
+            true => None,
+            false => self.write_history(&mut begun, &unsealed_sources, &unsealed, threads_end)?,
+        };
         let layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = index {
             self.catalogue.learn(&index)?;
         }
+        *begun = None;
         self.core.overlay().unsealed.forget_before(segment_end);
         drop(layout);
         self.catalogue.sync()?;
@@ -91,6 +100,7 @@ impl Engine {
 
     fn write_history(
         &self,
+        begun: &mut Option<u64>,
         sources: &[u64],
         unsealed: &[(u64, UnsealedThread)],
         threads_end: u64,
@@ -102,6 +112,7 @@ impl Engine {
         let segment = *sources.last().expect("there is something to seal");
         let last = marks.max().unwrap_or_default().max(Mark { segment, byte: 0 });
         let number = self.shelf.take_number();
+        *begun = Some(number);
         let index = Index {
             number,
             order: sources[0],

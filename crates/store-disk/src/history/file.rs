@@ -48,6 +48,11 @@ pub(crate) fn file_number(name: &str) -> Option<u64> {
     name.strip_prefix("hist-")?.strip_suffix(".blk")?.parse().ok()
 }
 
+/// The name of a file that is not finished.
+pub(super) fn unfinished_name(number: u64) -> String {
+    format!("{}{UNFINISHED}", file_name(number))
+}
+
 /// Whether a file was left by a writer that did not finish.
 pub(crate) fn is_leftover(name: &str) -> bool {
     name.starts_with("hist-") && name.ends_with(UNFINISHED)

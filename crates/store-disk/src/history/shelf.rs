@@ -1,5 +1,6 @@
 //! The history files of a store.
 
+use super::file::unfinished_name;
 use super::{HistoryFile, Index, file_name, file_number, is_leftover};
 use crate::fs::Disk;
 use std::io;
@@ -64,6 +65,17 @@ impl Shelf {
             Err(error) => Err(error),
             Ok(()) => self.disk.sync_dir(),
         }
+    }
+
+    /// Removes whatever there is of a file that was begun and does not count.
+    pub(crate) fn discard(&self, number: u64) -> io::Result<()> {
+        for name in [unfinished_name(number), file_name(number)] {
+            match self.disk.remove(&name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        self.disk.sync_dir()
     }
 
     /// The index of a file.

@@ -22,7 +22,10 @@ async fn fails_at(set: impl Fn(&SimDisk)) -> bool {
     let Some((number, step, error)) = failed else {
         return disk.has_fault();
     };
-    if !matches!(step, Step::Tidy) {
+    if matches!(step, Step::Tidy) && store.trouble().is_none() {
+        // What was not sealed this time is the next.
+        store.tidy().await.unwrap();
+    } else if !matches!(step, Step::Tidy) {
         assert!(store.trouble().is_some(), "{step:?}: {error}");
         let again = run(&store, 100, Step::Name("a", "x")).await.unwrap_err();
         assert!(matches!(again, Error::Unavailable(_)), "{again}");
