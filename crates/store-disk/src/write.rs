@@ -103,7 +103,11 @@ impl Batch {
 enum Decision<T> {
     Write(Plan, T),
     /// There is nothing to do, once all up to an offset is durable.
-    After(u64, T),
+    After {
+        thread: u64,
+        end: u64,
+        value: T,
+    },
 }
 
 /// What is to be done next for a write.
@@ -111,7 +115,11 @@ enum Step<T> {
     /// It is submitted.
     Finish(Completed, T),
     /// Another is waited for.
-    After(u64, T),
+    After {
+        thread: u64,
+        end: u64,
+        value: T,
+    },
     /// The catalogue is too far behind.
     Flush,
     /// The journal has as much as it takes. Something is on its way, and makes room when it arrives.
@@ -184,12 +192,12 @@ impl Engine {
                         Err(SubmitError::Full { .. }) => Step::Wait,
                         Err(error) => return Err(refused(&error)),
                     },
-                    Decision::After(end, value) => Step::After(end, value),
+                    Decision::After { thread, end, value } => Step::After { thread, end, value },
                 })
             });
             match looked.await?? {
                 Step::Finish(committed, value) => return finish(committed, value).await,
-                Step::After(end, value) => return self.after(key, end, value).await,
+                Step::After { thread, end, value } => return self.after(key, thread, end, value).await,
                 Step::Flush => {
                     let flushed = self.in_background(|engine| engine.flush()).await?;
                     flushed.map_err(|error| Error::Unavailable(error.to_string()))?;
@@ -204,16 +212,25 @@ impl Engine {
     }
 
     /// Waits until everything of a thread up to an offset is durable.
-    async fn after<T>(self: &Arc<Self>, key: &ThreadKey, end: u64, value: T) -> Result<T, Error> {
+    async fn after<T>(
+        self: &Arc<Self>,
+        key: &ThreadKey,
+        thread: u64,
+        end: u64,
+        value: T,
+    ) -> Result<T, Error> {
         let mut completed = self.core.completed.subscribe();
         loop {
-            let tail = self
-                .look(key, View::Durable, |overlay, no| {
-                    no.and_then(|no| overlay.state(no, View::Durable)).map(ThreadState::tail)
-                })
-                .await?;
-            if tail.is_some_and(|tail| tail >= end) {
-                return Ok(value);
+            {
+                let overlay = self.core.overlay();
+                let durable = overlay.state(thread, View::Durable);
+                // What was put away has nothing on its way.
+                if !overlay.has(thread) || durable.is_some_and(|state| state.tail() >= end) {
+                    return Ok(value);
+                }
+                if durable.is_none() && overlay.state(thread, View::Admitted).is_none() {
+                    return Err(Error::NoThread(key.clone()));
+                }
             }
             if let Some(trouble) = self.trouble() {
                 return Err(Error::Indeterminate(trouble));
@@ -284,7 +301,9 @@ impl Engine {
         self.decide(&append.thread, |_, known| {
             let (no, state) = known.ok_or_else(|| Error::NoThread(append.thread.clone()))?;
             match state.admit_append(&append)? {
-                Admission::Repeated(ack) => Ok(Decision::After(ack.offsets().end, ack)),
+                Admission::Repeated(ack) => {
+                    Ok(Decision::After { thread: no, end: ack.offsets().end, value: ack })
+                }
                 Admission::New(admitted) => {
                     let Admitted { first, time, .. } = admitted;
                     let plan = Plan::new(no, first).records(&admitted, &batch).facts(time, admitted.after);

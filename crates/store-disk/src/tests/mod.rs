@@ -7,5 +7,6 @@ mod damage;
 mod doctor;
 mod erase;
 mod faults;
+mod races;
 mod script;
 mod sim;

@@ -1,0 +1,102 @@
+//! What happens between two steps of one operation.
+
+use super::script::{Step, run, thread};
+use super::sim::open;
+use crate::DiskStore;
+use crate::fs::sim::SimDisk;
+use std::sync::{Arc, Mutex, mpsc};
+use threadline_log::store::Append;
+use threadline_log::{AppendKey, Epoch, Error, NewRecord, RunNo, Store, Timestamp};
+
+fn keyed() -> Append {
+    Append {
+        thread: thread("a"),
+        run: RunNo(0),
+        epoch: Epoch(1),
+        records: vec![NewRecord::event("once")],
+        key: Some(AppendKey::new("k").unwrap()),
+        expected_tail: None,
+        end: None,
+        time: Timestamp(2_000),
+    }
+}
+
+fn completed(store: &DiskStore) -> u64 {
+    *store.engine.core.completed.subscribe().borrow()
+}
+
+#[tokio::test]
+async fn who_repeats_an_append_does_not_wait_for_a_thread_that_is_gone() {
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    let store = Arc::new(store);
+    run(&*store, 0, Step::Open("a", "a0")).await.unwrap();
+    let before = completed(&store);
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    // The committer stands still until it may go on, so that what is submitted meanwhile is one group.
+    disk.on_operation(move |_, _| _ = wait.lock().unwrap().recv());
+    let spawn = |step: Step| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { run(&*store, 1, step).await })
+    };
+    let named = spawn(Step::Name("a", "x"));
+    tokio::task::yield_now().await;
+    let appends: Vec<_> = (0..2)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.append(keyed()).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let deleted = spawn(Step::Delete("a"));
+    tokio::task::yield_now().await;
+    drop(go);
+    while completed(&store) < before + 3 {
+        std::thread::yield_now();
+    }
+    named.await.unwrap().unwrap();
+    deleted.await.unwrap().unwrap();
+    let mut results = Vec::new();
+    for append in appends {
+        results.push(append.await.unwrap().map(|ack| ack.first));
+    }
+    assert!(matches!(results[..], [Ok(1), Ok(1) | Err(Error::NoThread(_))]), "{results:?}");
+}
+
+#[test]
+fn a_thread_that_is_put_away_is_read_all_the_same() {
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let (store, _) = open(&SimDisk::new()).unwrap();
+        let store = Arc::new(store);
+        for step in [Step::Open("a", "a0"), Step::End("a", 0), Step::Open("b", "b0")] {
+            run(&*store, 0, step).await.unwrap();
+        }
+        store.thread(&thread("a")).await.unwrap();
+        let (go, wait) = mpsc::channel::<()>();
+        let blocked = tokio::task::spawn_blocking(move || _ = wait.recv());
+        let reader = Arc::clone(&store);
+        let reading = tokio::spawn(async move { reader.read(&thread("a"), 0..9, None, usize::MAX).await });
+        tokio::task::yield_now().await;
+        while store.engine.core.overlay().has(0) {
+            run(&*store, 1, Step::Name("b", "x")).await.unwrap();
+            store.engine.flush().unwrap();
+        }
+        drop(go);
+        blocked.await.unwrap();
+        assert_eq!(reading.await.unwrap().unwrap().records.len(), 2);
+    });
+}
+
+#[tokio::test]
+async fn nothing_is_sealed_once_others_may_have_the_store() {
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    run(&store, 0, Step::Open("a", "a0")).await.unwrap();
+    let active = store.engine.journal.rotate().unwrap();
+    store.close().await;
+    let refused = store.engine.seal(active, true).unwrap_err();
+    assert_eq!(refused.to_string(), "unavailable: the store is closed");
+    assert_eq!(open(&disk).unwrap().1.damages, []);
+}
