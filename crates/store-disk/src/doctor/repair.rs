@@ -10,8 +10,9 @@ use crate::fs::Disk;
 use crate::history::{
     Block, BlockEntry, BlockKind, HistoryError, HistoryWriter, Index, Place, Shelf, Span, file_name,
 };
-use crate::journal::format::segment_name;
-use crate::open::{CATALOGUE, DiskOptions, OpenError, OpenReport, open};
+use crate::journal::format::{segment_name, sidecar_name};
+use crate::journal::{self, Damage, Finding};
+use crate::open::{CATALOGUE, DiskOptions, OpenError, OpenReport, loses, open};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
         let _lock = directories.root.lock()?;
         super::check::look(&directories, &mut report)?;
         repair_history(&directories, &mut report)?;
+        forget_sidecars(&*directories.log)?;
     }
     // The states of threads are those that are left of them.
     rebuild(&options)?;
@@ -57,6 +59,24 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
     rebuild(&options)?;
     compare::compare(&options, &mut report)?;
     Ok(report)
+}
+
+/// Removes the sidecars of segments that have lost something: with one a segment is not read, and its damage not seen.
+fn forget_sidecars(log: &dyn Disk) -> Result<(), OpenError> {
+    let findings = journal::check(log)?.into_iter();
+    let damages: Vec<Damage> = findings
+        .filter_map(|finding| match finding {
+            Finding::Damage { damage, .. } => Some(damage),
+            _ => None,
+        })
+        .collect();
+    for damage in damages.iter().filter(|damage| loses(damage, &damages)) {
+        match log.remove(&sidecar_name(damage.segment)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(log.sync_dir()?)
 }
 
 fn repair_journal(

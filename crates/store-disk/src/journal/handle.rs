@@ -332,7 +332,7 @@ impl Journal {
 
     /// Waits until the keeper has nothing to do.
     #[cfg(test)]
-    pub(super) fn settle(&self) {
+    pub(crate) fn settle(&self) {
         self.keeper.settle();
     }
 }

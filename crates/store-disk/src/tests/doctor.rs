@@ -121,3 +121,34 @@ async fn a_damaged_journal_is_read_only_until_it_is_mended() {
         "the store is open in another process"
     );
 }
+
+#[tokio::test]
+async fn a_damaged_segment_is_mended_though_its_sidecar_is_whole() {
+    let disk = SimDisk::new();
+    let options = crate::DiskOptions { segments_waiting_max: 9, ..options(&disk) };
+    let (store, _) = crate::DiskStore::open(&options).unwrap();
+    run(&store, 0, STEPS[0]).await.unwrap();
+    // The run goes on, so that its segments wait.
+    for number in 0..6 {
+        run(&store, number, super::script::Step::Append("a", 0, 40)).await.unwrap();
+    }
+    store.engine.journal.settle();
+    store.close().await;
+    drop(store);
+    let names = disk.list().unwrap();
+    let first = names.iter().find(|name| name.ends_with(".log")).unwrap().clone();
+    assert!(names.contains(&first.replace(".log", ".idx")), "{names:?}");
+    disk.flip_bit(&first, 3500 * 8);
+    let (store, report) = crate::DiskStore::open(&options).unwrap();
+    assert_eq!((report.damages, store.trouble()), (Vec::new(), None));
+    drop(store);
+
+    let report = doctor::repair(&options).unwrap();
+    assert_eq!(report.put_aside, [first.strip_prefix("log/").unwrap()], "{report:?}");
+    assert_eq!(report.lost.len(), 1, "{report:?}");
+    let lost = report.lost[0].offsets.clone();
+    let (store, _) = crate::DiskStore::open(&options).unwrap();
+    run(&store, 50, super::script::Step::Delete("a")).await.unwrap();
+    store.tidy().await.unwrap();
+    assert_eq!(lost.end - lost.start, 40);
+}
