@@ -38,6 +38,7 @@ impl Engine {
                 }
             }
         }
+        self.catalogue.scrub()?;
         damaged.map_or(Ok(()), Err)
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of another version it is made anew, whether older or newer.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 
 const SCHEMA: &str = "
 create table meta (one integer primary key check (one = 1), segment integer not null, byte integer not null,
@@ -34,6 +34,7 @@ create index places_by_file on places (file);
 create table said (id integer primary key, thread integer not null, run integer not null);
 create unique index said_by_run on said (thread, run);
 create virtual table words using fts5 (text, content = '', contentless_delete = 1, tokenize = 'ascii', detail = none);
+create table unscrubbed (one integer primary key check (one = 1));
 ";
 
 /// What can go wrong with it.
@@ -147,6 +148,22 @@ impl Catalogue {
         Ok(())
     }
 
+    /// Removes what is left in the file of threads that were deleted. The index of words marks what is deleted, and has it until it
+    /// is merged; the log of the database has pages as they were.
+    pub(crate) fn scrub(&self) -> Result<(), CatalogueError> {
+        let mut writer = self.writer();
+        let transaction = writer.transaction()?;
+        if transaction.execute("delete from unscrubbed", [])? == 0 {
+            return Ok(());
+        }
+        transaction.execute("insert into words (words) values ('optimize')", [])?;
+        transaction.commit()?;
+        if self.path.is_some() && writer.query_row("pragma wal_checkpoint(truncate)", [], |row| row.get(0))? {
+            return Err(CatalogueError::Busy);
+        }
+        Ok(())
+    }
+
     /// Copies it, as it is between two transactions.
     #[cfg(test)]
     pub(crate) fn copy(&self, to: &Path) -> Result<(), CatalogueError> {
@@ -168,6 +185,8 @@ fn connect(path: &Path) -> Result<Connection, CatalogueError> {
     // Derived data: a crash may roll back the last transactions, and the watermark with them.
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "normal")?;
+    // What is deleted is to be gone.
+    connection.pragma_update(None, "secure_delete", "on")?;
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use threadline_log::names::Owner;
 use threadline_log::run::{BaseState, RunEnd, RunStatus};
 use threadline_log::store::{Append, OpenRun, RunsSeen};
-use threadline_log::thread::ThreadQuery;
+use threadline_log::thread::{MetadataChange, ThreadQuery};
 use threadline_log::{
     Epoch, Error, Incarnation, NewRecord, RunId, RunNo, Scope, Store, ThreadId, ThreadKey, Timestamp,
 };
@@ -218,4 +218,31 @@ async fn no_file_is_removed_because_the_catalogue_says_so() {
     for name in ["a", "b"] {
         assert_eq!(texts(&store, name).await.len(), 2);
     }
+}
+
+#[tokio::test]
+async fn words_of_a_deleted_thread_are_gone_from_the_catalogue() {
+    let dir = TempDir::new().expect("a directory");
+    let (store, _) = open(dir.path());
+    for (name, word) in [("a", "marzipanschwein"), ("b", "quittenbrot")] {
+        open_run(&store, name).await;
+        let named = MetadataChange { name: Some(word.to_owned()), ..MetadataChange::default() };
+        store.describe(&thread(name), named, Timestamp(1)).await.expect("named");
+        end(&store, name).await;
+    }
+    let listed = store.threads(&ThreadQuery { limit: 9, ..ThreadQuery::default() }).await.expect("a list");
+    assert_eq!(listed.len(), 2);
+    let found = |word: &str| {
+        let files = ["catalogue.sqlite", "catalogue.sqlite-wal"].map(|name| dir.path().join(name));
+        let bytes =
+            files.into_iter().flat_map(|file| fs::read(file).unwrap_or_default()).collect::<Vec<u8>>();
+        bytes.windows(word.len()).any(|window| window == word.as_bytes())
+    };
+    // What words begin with may be said once for several.
+    assert!(found("zipanschwein") && found("ttenbrot"));
+    store.delete(&thread("a"), Timestamp(2)).await.expect("deleted");
+    store.tidy().await.expect("tidied");
+    assert!(!found("zipanschwein") && found("ttenbrot"));
+    let query = ThreadQuery { limit: 9, words: Some("Quittenbrot".to_owned()), ..ThreadQuery::default() };
+    assert_eq!(store.threads(&query).await.expect("a list").len(), 1);
 }
