@@ -115,11 +115,7 @@ enum Step<T> {
     /// It is submitted.
     Finish(Completed, T),
     /// Another is waited for.
-    After {
-        thread: u64,
-        end: u64,
-        value: T,
-    },
+    After { thread: u64, end: u64, value: T },
     /// The catalogue is too far behind.
     Flush,
     /// The journal has as much as it takes. Something is on its way, and makes room when it arrives.

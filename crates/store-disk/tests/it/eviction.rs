@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 use threadline_log::run::{RunEnd, RunStatus};
 use threadline_log::thread::{MetadataChange, ThreadQuery};
-use threadline_log::{Batch, Engine, Error, HistoryMode, NewRecord, StartRun, Started, Store, Timestamp};
+use threadline_log::{Batch, Engine, Error, HistoryMode, NewRecord, StartRun, Started, Timestamp};
 use threadline_store_disk::{DiskOptions, DiskStore};
 
 const THREADS: u16 = 4;

@@ -132,6 +132,7 @@ pub(crate) async fn repeat(store: &dyn Store, slot: u16, batches: impl Iterator<
         let Some(key) = id.key() else { continue };
         let append = Append {
             thread: thread(slot),
+            incarnation: None,
             run: RunNo(place.run),
             epoch: threadline_log::Epoch(1),
             records: vec![NewRecord::event("{}")],
