@@ -138,13 +138,12 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Salt;
     use super::super::entry::EntryHead;
     use super::*;
 
     fn item() -> Item {
-        let mut frames = Frames::new(Salt([0; 8]));
-        frames.push(&EntryHead::default(), &[1; 100]);
+        let mut frames = Frames::default();
+        frames.push(EntryHead::default(), vec![1; 100]);
         Item::Commit { frames, completion: Box::new(|_| ()) }
     }
 

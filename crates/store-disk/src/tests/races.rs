@@ -11,6 +11,7 @@ use threadline_log::{AppendKey, Epoch, Error, NewRecord, RunNo, Store, Timestamp
 fn keyed() -> Append {
     Append {
         thread: thread("a"),
+        incarnation: None,
         run: RunNo(0),
         epoch: Epoch(1),
         records: vec![NewRecord::event("once")],
