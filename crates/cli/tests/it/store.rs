@@ -207,6 +207,11 @@ fn a_doctor_finds_what_is_damaged() {
     let repaired = on(store.path(), &["doctor", "--repair"], "");
     assert_eq!(repaired.code, 1, "{}", repaired.text());
     assert!(repaired.text().contains("lost: default/default/t: offsets"), "{}", repaired.text());
-    let healthy = on(store.path(), &["doctor"], "");
-    assert_eq!(healthy.code, 0, "{}", healthy.text());
+    // What is lost stays lost, and is never passed over in silence; everything else goes on.
+    let again = on(store.path(), &["doctor"], "");
+    assert_eq!(again.code, 1, "{}", again.text());
+    assert!(again.text().contains("lost: default/default/t: offsets 4..7"), "{}", again.text());
+    assert_eq!(on(store.path(), &["export", "t"], "").code, 3);
+    assert_eq!(on(store.path(), &["show", "t", "--at", "8"], "").code, 0);
+    assert_eq!(on(store.path(), &["import", "--thread", "other"], BRANCHES).code, 0);
 }
