@@ -9,7 +9,8 @@ use bytes::Bytes;
 pub struct Checkpoint {
     /// The run.
     pub run: RunNo,
-    /// The version of the fold that made it. Of another version it is as good as absent.
+    /// The version of the fold that made it. Of another version the full fold is as good as absent; the delta is events, and
+    /// means the same to every version.
     pub version: u32,
     /// The run's events as clients see them, compacted, a line each. A fold of the parent's takes them to be its own.
     pub delta: Bytes,

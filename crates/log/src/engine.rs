@@ -187,7 +187,8 @@ impl Engine {
         self.publish(writer.incarnation, writer.run, &ack, followed);
         if ends {
             // It can be made later, by whoever needs it first.
-            let _ = self.keep_checkpoint(&writer.thread, writer.run).await;
+            // Boxed, because few appends end a run and all would carry its future.
+            let _ = Box::pin(self.keep_checkpoint(&writer.thread, writer.run)).await;
             self.changed(ThreadChange::Changed(writer.thread.clone()));
         }
         Ok(ack)
@@ -235,7 +236,12 @@ impl Engine {
     /// # Errors
     /// As [`append`](Self::append).
     pub async fn end_run(&self, writer: &RunWriter, cause: Cause) -> Result<Ack, Error> {
-        let mut events = self.fold_run(&writer.thread, writer.run, u64::MAX).await?.closing(cause);
+        let mut events = match self.fold_run(&writer.thread, writer.run, u64::MAX).await {
+            Ok(fold) => fold.closing(cause),
+            // What is open cannot be known any more, but the run must not go on for ever.
+            Err(Error::Corrupt { .. }) => Vec::new(),
+            Err(error) => return Err(error),
+        };
         if events.last().and_then(RunEnd::of).is_none() {
             // For its readers the run never began, or has ended though nobody said so.
             events.push(RunError::new(cause.describe()).with_code(cause.code()).into());

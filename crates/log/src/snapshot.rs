@@ -240,8 +240,15 @@ impl Engine {
         let full = is_due.then(|| full_of(fold.fold()));
         let lineage = lineage_of(fold.fold(), &before);
         let checkpoint = Checkpoint { run, version: FOLD_VERSION, delta, stands_alone: false, full, lineage };
-        self.store().put_checkpoint(thread, checkpoint.clone(), self.now()).await?;
-        Ok(checkpoint)
+        match self.store().put_checkpoint(thread, checkpoint.clone(), self.now()).await {
+            // Whoever reads the branch folds the records. What matters to those who start runs is the lineage.
+            Err(Error::TooLarge { .. }) => {
+                let smaller = Checkpoint { delta: Bytes::new(), full: None, ..checkpoint };
+                self.store().put_checkpoint(thread, smaller.clone(), self.now()).await?;
+                Ok(smaller)
+            }
+            kept => kept.map(|()| checkpoint),
+        }
     }
 
     /// What clients see of a run, compacted, a line each; of one that goes on, what there is.
@@ -251,7 +258,8 @@ impl Engine {
         runs: &[RunInfo],
         run: RunNo,
     ) -> Result<Bytes, Error> {
-        if let Some(checkpoint) = self.store().checkpoint(thread, run).await? {
+        let kept = self.store().checkpoint(thread, run).await?;
+        if let Some(checkpoint) = kept.filter(|checkpoint| !checkpoint.delta.is_empty()) {
             return Ok(checkpoint.delta);
         }
         let info = &runs[run.index()];

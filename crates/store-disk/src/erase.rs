@@ -20,8 +20,12 @@ impl Engine {
         let active = self.journal.rotate()?;
         // What is to be erased does not wait until runs have ended that happen to be beside it.
         let must = self.core.overlay().unsealed.has_forgotten();
-        self.seal(active, must)?;
-        self.erase()
+        let sealed = self.seal(active, must);
+        if !matches!(sealed, Ok(()) | Err(SealError::Data(Error::Corrupt { .. }))) {
+            return sealed;
+        }
+        // Damage in the log does not keep what was forgotten from being erased elsewhere.
+        self.erase().and(sealed)
     }
 
     fn erase(&self) -> Result<(), SealError> {

@@ -30,7 +30,7 @@ impl Begun {
         append: impl Future<Output = Result<Ack, Error>> + Send + 'static,
     ) -> Result<(), Error> {
         let mut append: BoxedAppend = Box::pin(append);
-        // A store decides about an append when it is first asked, so that the order of asking is the order of records.
+        // A store decides about an append when it is first asked, but for when it has to wait before that.
         match poll_fn(|context| Poll::Ready(append.as_mut().poll(context))).await {
             Poll::Ready(result) => result.map(|_| ()),
             Poll::Pending => {

@@ -56,6 +56,8 @@ pub struct Importer {
     input: Option<Input>,
     waiting: Waiting,
     begun: Begun,
+    /// Where the tail of the thread is that an export is imported into.
+    tail: Option<u64>,
 }
 
 /// What the input is, as its first line says.
@@ -97,7 +99,15 @@ impl Engine {
     #[must_use]
     pub fn import(&self, options: ImportOptions) -> Importer {
         let (imported, waiting) = (Imported::default(), Waiting::default());
-        Importer { engine: self.clone(), options, imported, input: None, waiting, begun: Begun::default() }
+        Importer {
+            engine: self.clone(),
+            options,
+            imported,
+            input: None,
+            waiting,
+            begun: Begun::default(),
+            tail: None,
+        }
     }
 }
 
@@ -144,6 +154,7 @@ impl Importer {
             Some(Input::Export(export)) => self.end_export(*export).await?,
             None => {}
         }
+        self.tail = None;
         Ok(())
     }
 
@@ -172,6 +183,7 @@ impl Importer {
             Err(error) => return Err(error),
         }
         self.imported.threads.push(thread.clone());
+        self.tail = Some(0);
         let (runs, writers) = (HashMap::new(), HashMap::new());
         let metadata = line.metadata;
         self.input = Some(Input::Export(Box::new(ExportImport {
@@ -361,9 +373,14 @@ impl Importer {
             self.begun.finish(0).await?;
         }
         let engine = self.engine.clone();
-        let batch = Batch { records, end, ..Batch::default() };
+        // A thread that is being imported is nobody else's, so that its tail is known. Should a store ever take appends in
+        // another order than they were begun in, the import fails instead of being another thread.
+        let expected_tail = self.tail;
+        self.tail = expected_tail.map(|tail| tail + records.len() as u64);
+        let at_once = if ends || expected_tail.is_none() { 0 } else { APPENDS_MAX };
+        let batch = Batch { records, end, expected_tail, ..Batch::default() };
         self.begun.push(async move { engine.append_at(&writer, batch, time).await }).await?;
-        self.begun.finish(if ends { 0 } else { APPENDS_MAX }).await
+        self.begun.finish(at_once).await
     }
 
     /// Writes what waits, and waits until it is durable.

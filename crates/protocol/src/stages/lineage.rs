@@ -69,8 +69,9 @@ pub fn parent_of<R: Runs>(
     if let Some(run) = named.and_then(|id| runs.named(id)) {
         return Some(run);
     }
-    let answer = input.and_then(|input| input.resume.as_ref()?.first());
-    if let Some(run) = answer.and_then(|answer| runs.that_asked(&answer.interrupt_id)) {
+    let answers = input.and_then(|input| input.resume.as_ref());
+    if let Some(run) = answers.into_iter().flatten().find_map(|answer| runs.that_asked(&answer.interrupt_id))
+    {
         return Some(run);
     }
     let head = runs.head();
