@@ -62,7 +62,7 @@ fn write_text(out: &mut impl Write, found: &doctor::Report, is_rebuilt: bool) ->
         }
         Some(doctor::Severity::Damage) => "what could be saved was saved",
     };
-    writeln!(out, "{} threads, {} records: {verdict}", found.threads, found.records)
+    writeln!(out, "threads: {}, records: {}: {verdict}", found.threads, found.records)
 }
 
 fn write_json(out: &mut impl Write, found: &doctor::Report) -> io::Result<()> {

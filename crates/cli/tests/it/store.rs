@@ -181,7 +181,7 @@ fn a_doctor_finds_what_is_damaged() {
     let healthy = on(store.path(), &["doctor"], "");
     assert_eq!(
         (healthy.code, healthy.text()),
-        (0, "1 threads, 10 records: all good\n"),
+        (0, "threads: 1, records: 10: all good\n"),
         "{}",
         healthy.stderr
     );

@@ -110,11 +110,7 @@ impl Queue {
             waiting.is_idle = true;
             waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
-        if taken.is_empty() {
-            std::mem::swap(taken, &mut waiting.items);
-        } else {
-            taken.append(&mut waiting.items);
-        }
+        std::mem::swap(taken, &mut waiting.items);
         waiting.bytes = 0;
         None
     }
