@@ -11,6 +11,7 @@ pub mod engine;
 pub mod error;
 pub mod fact;
 pub mod follow;
+mod hex;
 pub mod lineage;
 pub mod memory;
 pub mod names;

@@ -17,6 +17,11 @@ pub fn parent(
     parent_of(&KnownRuns::new(runs), parent_run_id, input)
 }
 
+/// Who ordered a run: a `parentRunId` that names no run of the thread.
+pub(crate) fn spawned_by(runs: &[RunInfo], parent_run_id: Option<&Text<'_>>) -> Option<String> {
+    parent_run_id.filter(|id| KnownRuns::new(runs).named(id).is_none()).map(ToString::to_string)
+}
+
 /// A run and those before it on its branch, the oldest first.
 #[must_use]
 pub fn chain(runs: &[RunInfo], run: RunNo) -> Vec<RunNo> {

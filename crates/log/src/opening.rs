@@ -2,6 +2,7 @@
 
 use crate::engine::{Engine, RunWriter, ThreadChange};
 use crate::error::Error;
+use crate::hex::to_hex;
 use crate::lineage;
 use crate::names::{RunId, RunNo, ThreadKey};
 use crate::record::NewRecord;
@@ -91,8 +92,6 @@ impl Engine {
             Some(parent) => self.fold_after(&start.thread, &runs, parent).await?,
             None => Fold::new(),
         };
-        let named = input.parent_run_id.as_ref();
-        let spawned_by = named.filter(|id| !runs.iter().any(|run| **id == *run.id.as_str()));
         let started = made_start(request, parent_info, &held);
         let change = MetadataChange {
             name: first_words(&input.messages),
@@ -106,7 +105,7 @@ impl Engine {
             seen: seen(&runs),
             id: request.id.clone(),
             parent,
-            spawned_by: spawned_by.map(ToString::to_string),
+            spawned_by: lineage::spawned_by(&runs, input.parent_run_id.as_ref()),
             base_state: base_state(start.history, input),
             request: start.request.clone(),
             request_digest: request.digest.clone(),
@@ -176,12 +175,7 @@ impl<'a> Request<'a> {
 
 /// The SHA-256 of a request, in hexadecimal digits.
 pub(crate) fn digest(request: &[u8]) -> String {
-    use std::fmt::Write;
-    Sha256::digest(request).iter().fold(String::with_capacity(64), |mut digits, byte| {
-        // Strings can be written to.
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
+    to_hex(&Sha256::digest(request))
 }
 
 fn base_state(history: HistoryMode, input: &RunAgentInput<'_>) -> BaseState {

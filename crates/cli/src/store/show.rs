@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::io::{self, BufWriter, Write};
 use threadline_log::run::RunInfo;
-use threadline_log::{At, RunNo, Snapshot, ThreadKey};
+use threadline_log::thread::ThreadInfo;
+use threadline_log::{At, RunNo, Snapshot};
 use threadline_protocol::{Envelope, Message};
 
 /// About how many bytes of records are read at once.
@@ -18,6 +19,7 @@ const PAGE_BYTES: usize = 1024 * 1024;
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
     let opened = Opened::existing(&args.store)?;
     let thread = args.scope.thread(&args.thread);
+    let info = opened.wait(opened.engine.store().thread(&thread))?;
     let runs = opened.wait(opened.engine.store().runs(&thread))?;
     let at = match (&args.run, args.at) {
         (None, None) => At::Head,
@@ -28,11 +30,11 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
     let snapshot = opened.wait(opened.engine.snapshot(&thread, at))?;
     let mut out = BufWriter::new(io::stdout().lock());
     match args.format {
-        OutputFormat::Text => write_text(&mut out, &opened, &thread, &runs, &snapshot)?,
-        OutputFormat::Json => write_json(&mut out, &opened, &thread, &runs, &snapshot)?,
+        OutputFormat::Text => write_text(&mut out, &info, &runs, &snapshot)?,
+        OutputFormat::Json => write_json(&mut out, &info, &runs, &snapshot)?,
     }
     if args.records {
-        write_records(&mut out, &opened, &thread, &runs, args.format)?;
+        write_records(&mut out, &opened, &info, &runs, args.format)?;
     }
     opened.close();
     out.flush().map_err(Failure::write)
@@ -40,15 +42,13 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
 
 fn write_text(
     out: &mut impl Write,
-    opened: &Opened,
-    thread: &ThreadKey,
+    info: &ThreadInfo,
     runs: &[RunInfo],
     snapshot: &Snapshot,
 ) -> Result<(), Failure> {
-    let info = opened.wait(opened.engine.store().thread(thread))?;
     let name = info.metadata.name.as_deref().unwrap_or("(no name)");
     let mut lines = vec![
-        printable(&format!("{name}  {thread}")),
+        printable(&format!("{name}  {}", info.key)),
         format!("offsets {}..{}, runs: {}", info.offsets.start, info.offsets.end, info.runs),
         format!("created {}, updated {}", readable(info.created), readable(info.updated)),
         String::new(),
@@ -119,12 +119,10 @@ fn tree(runs: &[RunInfo], marked: Option<RunNo>) -> Vec<String> {
 
 fn write_json(
     out: &mut impl Write,
-    opened: &Opened,
-    thread: &ThreadKey,
+    info: &ThreadInfo,
     runs: &[RunInfo],
     snapshot: &Snapshot,
 ) -> Result<(), Failure> {
-    let info = opened.wait(opened.engine.store().thread(thread))?;
     let id_of = |run: RunNo| runs[run.index()].id.as_str();
     let described: Vec<Value> = runs
         .iter()
@@ -154,7 +152,7 @@ fn write_json(
         messages: raw(&messages),
         state: raw(fold.state().as_str()),
     };
-    let shown = Shown { thread: object(&info), runs: described, held };
+    let shown = Shown { thread: object(info), runs: described, held };
     serde_json::to_writer(&mut *out, &shown).map_err(|error| Failure::write(error.into()))?;
     writeln!(out).map_err(Failure::write)
 }
@@ -177,18 +175,17 @@ struct Held<'a> {
 fn write_records(
     out: &mut impl Write,
     opened: &Opened,
-    thread: &ThreadKey,
+    info: &ThreadInfo,
     runs: &[RunInfo],
     format: OutputFormat,
 ) -> Result<(), Failure> {
-    let info = opened.wait(opened.engine.store().thread(thread))?;
     let mut next = info.offsets.start;
     if format == OutputFormat::Text {
         writeln!(out).map_err(Failure::write)?;
     }
     while next < info.offsets.end {
         let page =
-            opened.wait(opened.engine.store().read(thread, next..info.offsets.end, None, PAGE_BYTES))?;
+            opened.wait(opened.engine.store().read(&info.key, next..info.offsets.end, None, PAGE_BYTES))?;
         next = page.next;
         for record in page.records {
             let text = String::from_utf8_lossy(&record.bytes);

@@ -315,8 +315,6 @@ impl Importer {
         let runs = self.engine.runs_with_lineage(&thread).await?;
         let input = started.input.as_deref();
         let parent = lineage::parent(&runs, started.parent_run_id.as_ref(), input);
-        let named = started.parent_run_id.as_ref();
-        let spawned_by = named.filter(|id| !runs.iter().any(|run| **id == *run.id.as_str()));
         let request = input.map(|input| Bytes::from(input.to_json())).unwrap_or_default();
         let open = OpenRun {
             thread: thread.clone(),
@@ -328,7 +326,7 @@ impl Importer {
             seen: seen(&runs),
             id: RunId::new(started.run_id.as_str().ok_or_else(unicode)?)?,
             parent,
-            spawned_by: spawned_by.map(ToString::to_string),
+            spawned_by: lineage::spawned_by(&runs, started.parent_run_id.as_ref()),
             base_state: if input.is_some() { BaseState::Input } else { BaseState::Branch },
             request_digest: digest(&request),
             request,

@@ -1,6 +1,7 @@
 //! The lines of a raw export. Kept stable: members may be added, never renamed.
 
 use crate::error::Error;
+use crate::hex::{from_hex, to_hex};
 use crate::names::{Owner, RunId, Scope, ThreadId, ThreadKey, Timestamp};
 use crate::record::{Kind, NewRecord, Record};
 use crate::run::{BaseState, RunEnd};
@@ -129,7 +130,9 @@ impl Line<'_> {
         let bytes = match (self.event, &self.text, &self.hex) {
             (Some(event), ..) => event.get().as_bytes().to_vec(),
             (None, Some(text), _) => text.clone().into_bytes(),
-            (None, None, Some(hex)) => from_hex(hex)?,
+            (None, None, Some(hex)) => {
+                from_hex(hex).ok_or_else(|| Error::Invalid("no hexadecimal digits".to_owned()))?
+            }
             (None, None, None) => return Err(Error::Invalid("a record without an event".to_owned())),
         };
         Ok(NewRecord { kind, bytes: bytes.into() })
@@ -140,22 +143,4 @@ impl Line<'_> {
         let raw = self.request.map(RawValue::get).or(self.request_text.as_deref());
         raw.unwrap_or_default().as_bytes().to_vec()
     }
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut digits, byte| {
-        // Strings can be written to.
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
-}
-
-fn from_hex(digits: &str) -> Result<Vec<u8>, Error> {
-    let pairs = digits.as_bytes().chunks(2);
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = pairs.map(byte).collect();
-    bytes
-        .filter(|_| digits.len().is_multiple_of(2))
-        .ok_or_else(|| Error::Invalid("no hexadecimal digits".to_owned()))
 }
