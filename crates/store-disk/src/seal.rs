@@ -6,7 +6,7 @@
 
 use crate::catalogue::CatalogueError;
 use crate::engine::Engine;
-use crate::entry::{self, BatchHead, CHECKPOINT, DELETED, FactEntry, OPENED};
+use crate::entry::{BatchHead, CHECKPOINT, DELETED, FactEntry, OPENED};
 use crate::history::{BlockAbout, BlockBuilder, BlockKind, HistoryWriter, Index, Mark, Place, Span};
 use crate::journal::{ReleaseError, SubmitError};
 use crate::kept::Kept;
@@ -180,20 +180,7 @@ impl Engine {
         let mut spans: BTreeMap<RunNo, Span> = BTreeMap::new();
         for batch in &thread.batches {
             let (head, body) = self.unsealed_batch(no, batch.first, batch.mark)?;
-            let empty = Span {
-                thread: no,
-                run: head.run.0,
-                first: head.first,
-                end: 0,
-                count: 0,
-                bytes: 0,
-                time: head.time.0,
-            };
-            let span = spans.entry(head.run).or_insert(empty);
-            span.end = head.end();
-            span.count += u64::from(head.count);
-            span.bytes += entry::record_bytes(body.len() as u64, head.count);
-            span.time = span.time.max(head.time.0);
+            spans.entry(head.run).or_insert(Span::before(no, &head)).add(&head, &body);
             if let Some((head, body)) = kept.keep(head, body)? {
                 blocks.push(writer, head, &body)?;
             }

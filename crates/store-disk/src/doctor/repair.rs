@@ -5,7 +5,7 @@ use super::compare;
 use super::report::{Report, Severity};
 use crate::catalogue::Catalogue;
 use crate::dirs::Directories;
-use crate::entry::{CHECKPOINT, DELETED, OPENED, record_bytes};
+use crate::entry::{CHECKPOINT, DELETED, OPENED};
 use crate::fs::Disk;
 use crate::history::{
     Block, BlockEntry, BlockKind, HistoryError, HistoryWriter, Index, Place, Shelf, Span, file_name,
@@ -167,20 +167,8 @@ fn derive_runs(block: &Block, entry: &mut BlockEntry, spans: &mut BTreeMap<(u64,
         if !entry.runs.iter().any(|(run, _)| *run == head.run.0) {
             entry.runs.push((head.run.0, head.first));
         }
-        let empty = Span {
-            thread: entry.thread,
-            run: head.run.0,
-            first: head.first,
-            end: 0,
-            count: 0,
-            bytes: 0,
-            time: head.time.0,
-        };
-        let span = spans.entry((entry.thread, head.run.0)).or_insert(empty);
-        span.end = span.end.max(head.end());
-        span.count += u64::from(head.count);
-        span.bytes += record_bytes(batch.body.len() as u64, head.count);
-        span.time = span.time.max(head.time.0);
+        let span = spans.entry((entry.thread, head.run.0)).or_insert(Span::before(entry.thread, &head));
+        span.add(&head, &batch.body);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Persisted, so must be kept stable: JSON in a zstd frame. Members may be added; a reader ignores those that it does not know.
 
+use crate::entry::{BatchHead, record_bytes};
 use crate::journal::Position;
 use serde::{Deserialize, Serialize};
 
@@ -133,4 +134,20 @@ pub(crate) struct Span {
     pub(crate) bytes: u64,
     /// When the last was taken in.
     pub(crate) time: i64,
+}
+
+impl Span {
+    /// Before the first of them, which begins here.
+    pub(crate) const fn before(thread: u64, head: &BatchHead) -> Self {
+        let (run, first, time) = (head.run.0, head.first, head.time.0);
+        Self { thread, run, first, end: 0, count: 0, bytes: 0, time }
+    }
+
+    /// Counts a batch in.
+    pub(crate) fn add(&mut self, head: &BatchHead, body: &[u8]) {
+        self.end = self.end.max(head.end());
+        self.count += u64::from(head.count);
+        self.bytes += record_bytes(body.len() as u64, head.count);
+        self.time = self.time.max(head.time.0);
+    }
 }
