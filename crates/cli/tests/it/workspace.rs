@@ -7,6 +7,7 @@ use std::process::Command;
 /// Which of our crates each of our crates may use. A crate that is not listed may not exist.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("threadline-protocol", &[]),
+    ("threadline-agent", &["threadline-protocol"]),
     ("threadline-log", &["threadline-protocol"]),
     ("threadline-cli", &["threadline-log", "threadline-protocol", "threadline-store-disk"]),
     ("threadline-testkit", &["threadline-log", "threadline-protocol"]),
