@@ -9,6 +9,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("threadline-protocol", &[]),
     ("threadline-agent", &["threadline-protocol"]),
     ("threadline-log", &["threadline-protocol"]),
+    ("threadline-client", &["threadline-protocol"]),
     ("threadline-cli", &["threadline-log", "threadline-protocol", "threadline-store-disk"]),
     ("threadline-testkit", &["threadline-log", "threadline-protocol"]),
     ("threadline-store-disk", &["threadline-log", "threadline-protocol"]),

@@ -1,0 +1,53 @@
+//! From an address to a connection.
+
+use crate::{ClientError, Endpoint, Phase};
+use rustls::pki_types::ServerName;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{Instant, timeout};
+
+/// What HTTP is spoken over.
+pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+impl Endpoint {
+    /// A connection that is ready to be used.
+    pub(crate) async fn connect(&self) -> Result<Box<dyn Io>, ClientError> {
+        let after = self.options.connect_timeout;
+        let connected = timeout(after, self.connect_untimed()).await;
+        connected.unwrap_or_else(|elapsed| Err(elapsed.into())).map_err(|source| match source.kind() {
+            io::ErrorKind::TimedOut => ClientError::Timeout { phase: Phase::Connect, after },
+            _ => ClientError::Unreachable { host: self.address.authority.to_string(), source },
+        })
+    }
+
+    async fn connect_untimed(&self) -> io::Result<Box<dyn Io>> {
+        let tcp = connect_tcp(&self.address.host, self.address.port, self.options.connect_timeout).await?;
+        // A request is written in one go, and nobody waits for more of it.
+        tcp.set_nodelay(true)?;
+        let Some(tls) = &self.tls else { return Ok(Box::new(tcp)) };
+        let name = ServerName::try_from(self.address.host.clone()).map_err(io::Error::other)?;
+        Ok(Box::new(tls.connect(name, tcp).await?))
+    }
+}
+
+/// Tries the addresses of a host one after the other, each for an equal share of the time that is left, so that one that
+/// swallows everything does not hide the next.
+async fn connect_tcp(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> {
+    let begun = Instant::now();
+    let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
+    let mut last_error = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for (left, address) in (1..=addresses.len()).rev().zip(addresses) {
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        let share = limit.saturating_sub(begun.elapsed()) / left;
+        match timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(tcp)) => return Ok(tcp),
+            Ok(Err(error)) => last_error = error,
+            Err(elapsed) => last_error = elapsed.into(),
+        }
+    }
+    Err(last_error)
+}
