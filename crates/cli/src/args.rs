@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use crate::serve::ServeArgs;
 use crate::store::StoreCommand;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -9,20 +10,24 @@ use threadline_protocol::stages::era::PeerVersion;
 
 /// The durable home of AG-UI conversations.
 ///
-/// So far: the protocol, and the log. The first commands are filters, which read AG-UI events from a file or from standard
-/// input, as JSONL, a JSON array, a single JSON document, SSE or protobuf, and find out which. What arrives is kept
-/// byte for byte where a command has no reason to change it. The rest work on a store: a directory that holds threads.
+/// Without a command, it serves: the same as `threadline serve`. Some commands are filters, which read AG-UI events from a file
+/// or from standard input, as JSONL, a JSON array, a single JSON document, SSE or protobuf, and find out which. What arrives is
+/// kept byte for byte where a command has no reason to change it. The rest work on a store: a directory that holds threads.
 #[derive(Debug, Parser)]
-#[command(name = "threadline", version, after_long_help = EXAMPLES)]
+#[command(name = "threadline", version, after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
 }
 
 const EXAMPLES: &str = "\
 Exit status: 0 good, 1 findings, 2 unreadable input or usage, 3 I/O.
 
 Examples:
+  threadline
+  threadline serve --agent chat=http://127.0.0.1:9000/ --store data
   threadline convert --to jsonl recording.sse > events.jsonl
   threadline convert --to proto events.jsonl > events.bin
   curl -sN localhost:8000/agent -d @input.json | threadline enforce
@@ -36,6 +41,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Serve(ServeArgs),
     #[command(flatten)]
     Filter(Filter),
     #[command(flatten)]

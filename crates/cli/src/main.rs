@@ -12,23 +12,21 @@ mod normalise;
 mod progress;
 mod repair;
 mod report;
+mod serve;
 mod sink;
 mod store;
 mod translate;
 
 use args::{Args, Command, Filter};
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use report::Report;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let Some(command) = args.command else {
-        let shown = write!(io::stdout().lock(), "{}", Args::command().render_long_help());
-        return if shown.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(3) };
-    };
-    match command {
+    match args.command.unwrap_or_else(|| Command::Serve(args.serve)) {
+        Command::Serve(args) => serve::run(&args),
         Command::Filter(filter) => run_filter(&filter),
         Command::Store(command) => store::run(&command),
     }

@@ -22,6 +22,12 @@ pub(crate) enum Failure {
     /// The store cannot be used.
     #[error("{0}")]
     Store(String),
+    /// What was asked makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// Something that is needed is not to be had.
+    #[error("{0}")]
+    Environment(String),
     /// The store has it otherwise.
     #[error("{0}")]
     Refused(threadline_log::Error),
@@ -187,11 +193,11 @@ impl<'a> Report<'a> {
     /// Says how the command ended, by words where there are any to say and by its exit code.
     pub(crate) fn finish(mut self, result: Result<(), Failure>) -> ExitCode {
         let code = match result {
-            Err(Failure::Read { .. } | Failure::Store(_)) => 3,
+            Err(Failure::Read { .. } | Failure::Store(_) | Failure::Environment(_)) => 3,
             Err(Failure::Refused(ref error)) => exit_code(error),
             // Whoever read our output has seen enough; what was found before still counts.
             Err(Failure::Write(ref error)) if error.kind() != io::ErrorKind::BrokenPipe => 3,
-            Err(Failure::Invalid { .. }) => 2,
+            Err(Failure::Invalid { .. } | Failure::Usage(_)) => 2,
             _ if self.unreadable > 0 => 2,
             _ if self.findings > 0 => 1,
             _ => 0,

@@ -44,15 +44,8 @@ impl Delivery {
 
     /// What a 1.0 reader may see of the record.
     fn legible(&mut self, bytes: &[u8]) -> Option<Event<'static>> {
-        let text = std::str::from_utf8(bytes).ok()?;
-        let mended;
-        let received = match Received::read(text) {
-            Ok(received) => received,
-            Err(_) => {
-                (mended, _) = without_malformed(text)?;
-                Received::read(&mended).ok()?
-            }
-        };
+        let mut mended = String::new();
+        let received = read(bytes, &mut mended)?;
         let translated = self.translator.translate(received).ok()?.event;
         match enforce(without_refusals(translated).0?, UnknownWords::Strip) {
             Verdict::Kept { event, .. } => Some(event.into_event().into_owned()),
@@ -76,4 +69,21 @@ impl Delivery {
         }
         Some(event)
     }
+}
+
+/// Whether bytes are an event at all, be it of an unknown type or with members that are malformed. What is not is kept as
+/// [`Kind::Rejected`].
+#[must_use]
+pub fn is_legible(bytes: &[u8]) -> bool {
+    read(bytes, &mut String::new()).is_some()
+}
+
+/// An event, without its malformed members if it has some.
+fn read<'a>(bytes: &'a [u8], mended: &'a mut String) -> Option<Received<'a>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    if let Ok(received) = Received::read(text) {
+        return Some(received);
+    }
+    (*mended, _) = without_malformed(text)?;
+    Received::read(mended).ok()
 }

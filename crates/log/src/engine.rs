@@ -129,6 +129,12 @@ impl Engine {
         &*self.inner.ids
     }
 
+    /// For how long a run is its writer's, unless it is renewed.
+    #[must_use]
+    pub fn lease_ms(&self) -> i64 {
+        self.options().lease_ms
+    }
+
     /// Now.
     #[must_use]
     pub fn now(&self) -> Timestamp {
@@ -236,15 +242,35 @@ impl Engine {
     /// # Errors
     /// As [`append`](Self::append).
     pub async fn end_run(&self, writer: &RunWriter, cause: Cause) -> Result<Ack, Error> {
+        self.close_run(writer, cause, None).await
+    }
+
+    /// Ends a run that has failed, with an error that says how.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub async fn fail_run(&self, writer: &RunWriter, error: RunError<'static>) -> Result<Ack, Error> {
+        self.close_run(writer, Cause::Failed, Some(error)).await
+    }
+
+    async fn close_run(
+        &self,
+        writer: &RunWriter,
+        cause: Cause,
+        error: Option<RunError<'static>>,
+    ) -> Result<Ack, Error> {
         let mut events = match self.fold_run(&writer.thread, writer.run, u64::MAX).await {
             Ok(fold) => fold.closing(cause),
             // What is open cannot be known any more, but the run must not go on for ever.
             Err(Error::Corrupt { .. }) => Vec::new(),
             Err(error) => return Err(error),
         };
-        if events.last().and_then(RunEnd::of).is_none() {
-            // For its readers the run never began, or has ended though nobody said so.
-            events.push(RunError::new(cause.describe()).with_code(cause.code()).into());
+        let ends = events.last().and_then(RunEnd::of).is_some();
+        // If there is no end, for its readers the run never began, or has ended though nobody said so.
+        if !ends || error.is_some() {
+            events.truncate(events.len() - usize::from(ends));
+            let error = error.unwrap_or_else(|| RunError::new(cause.describe()).with_code(cause.code()));
+            events.push(error.into());
         }
         let end = events.last().and_then(RunEnd::of);
         let made = |event: &Event<'_>| NewRecord::made(event.to_json().into_bytes());

@@ -41,6 +41,17 @@ pub enum Error {
     /// The run that the new one would continue is not over.
     #[error("the run is active. run={0}")]
     RunActive(RunId),
+    /// A run that did not fail has answered this interrupt.
+    #[error("the interrupt was answered. interrupt={interrupt}, run={run}")]
+    InterruptAnswered {
+        /// The interrupt.
+        interrupt: String,
+        /// The run that answered it.
+        run: RunId,
+    },
+    /// The run that the new one would continue asked something that the new one does not answer.
+    #[error("interrupts are open that are not answered. interrupts={}", .0.join(", "))]
+    InterruptsOpen(Vec<String>),
     /// The run is over and takes no more events.
     #[error("the run has ended. run={0}")]
     RunEnded(RunId),
@@ -142,6 +153,8 @@ impl Error {
             | Self::RunIdReused(_)
             | Self::RunActive(_)
             | Self::RunEnded(_)
+            | Self::InterruptAnswered { .. }
+            | Self::InterruptsOpen(_)
             | Self::RunsChanged
             | Self::TailMoved { .. } => ErrorKind::Conflict,
             Self::Fenced { .. } => ErrorKind::Fenced,

@@ -3,6 +3,7 @@
 //! A [`Store`] keeps records, runs and checkpoints; [`MemoryStore`] is the one that forgets. What decides about writes is in
 //! [`state`], without I/O, so that stores share it.
 
+pub mod attach;
 pub mod checkpoint;
 pub mod clock;
 pub mod cloning;
@@ -12,6 +13,7 @@ pub mod error;
 pub mod fact;
 pub mod follow;
 mod hex;
+mod interrupts;
 pub mod lineage;
 pub mod memory;
 pub mod names;
@@ -30,6 +32,7 @@ pub mod thread;
 pub mod transfer;
 mod upkeep;
 
+pub use attach::Attached;
 pub use checkpoint::Checkpoint;
 pub use engine::{Batch, Engine, Options, RunWriter};
 pub use error::{Error, ErrorKind};

@@ -92,6 +92,7 @@ impl Engine {
             Some(parent) => self.fold_after(&start.thread, &runs, parent).await?,
             None => Fold::new(),
         };
+        self.check_answers(&start.thread, &runs, &held, input).await?;
         let started = made_start(request, parent_info, &held);
         let change = MetadataChange {
             name: first_words(&input.messages),

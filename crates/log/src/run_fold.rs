@@ -57,6 +57,12 @@ impl RunFold {
         self.joiner.fold()
     }
 
+    /// What shows the rest of the run to somebody who holds all this.
+    #[must_use]
+    pub fn into_delivery(self) -> Delivery {
+        self.delivery
+    }
+
     /// The events that end the run, of somebody who is not its source.
     #[must_use]
     pub fn closing(&self, cause: Cause) -> Vec<Event<'static>> {

@@ -5,7 +5,7 @@ mod clone;
 mod doctor;
 mod export;
 mod import;
-mod opened;
+pub(crate) mod opened;
 mod show;
 mod threads;
 mod time;

@@ -3,12 +3,12 @@
 use super::args::StoreArgs;
 use crate::report::{Failure, printable};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::run::RunInfo;
-use threadline_log::{Engine, Incarnation, Options, RunId, ThreadKey, Timestamp};
+use threadline_log::{Engine, Incarnation, MemoryStore, Options, RunId, Store, ThreadKey, Timestamp};
 use threadline_store_disk::{DiskOptions, DiskStore};
 use tokio::runtime::Runtime;
 
@@ -31,8 +31,36 @@ pub(crate) struct Opened {
     runtime: Runtime,
 }
 
+/// Where a store is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Dir(PathBuf),
+    /// Nowhere: it is gone with the process.
+    Memory,
+}
+
+impl From<String> for Place {
+    fn from(text: String) -> Self {
+        if text == "memory:" { Self::Memory } else { Self::Dir(text.into()) }
+    }
+}
+
+/// Opens a store, and makes it if it is not there.
+pub(crate) fn open_store(place: &Place) -> Result<Arc<dyn Store>, Failure> {
+    let dir = match place {
+        Place::Dir(dir) => dir,
+        Place::Memory => return Ok(Arc::new(MemoryStore::new())),
+    };
+    let (store, report) = DiskStore::open(&options(dir)).map_err(|error| Failure::store(dir, &error))?;
+    for damage in &report.damages {
+        // Whoever asks for what is damaged will hear of it again.
+        let _ = writeln!(io::stderr().lock(), "threadline: damaged: {}", printable(&damage.to_string()));
+    }
+    Ok(Arc::new(store))
+}
+
 #[derive(Debug)]
-struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "the edge, where the engine is given the time")]
@@ -43,7 +71,7 @@ impl Clock for SystemClock {
 }
 
 #[derive(Debug)]
-struct RandomIds;
+pub(crate) struct RandomIds;
 
 impl Ids for RandomIds {
     fn incarnation(&self) -> Incarnation {
@@ -81,13 +109,8 @@ impl Opened {
             .worker_threads(2)
             .build()
             .map_err(|error| Failure::store(dir, &error))?;
-        let (store, report) = DiskStore::open(&options(dir)).map_err(|error| Failure::store(dir, &error))?;
-        for damage in &report.damages {
-            // Whoever asks for what is damaged will hear of it again.
-            let _ = writeln!(io::stderr().lock(), "threadline: damaged: {}", printable(&damage.to_string()));
-        }
-        let engine =
-            Engine::new(Arc::new(store), Arc::new(SystemClock), Arc::new(RandomIds), Options::default());
+        let store = open_store(&Place::Dir(dir.to_owned()))?;
+        let engine = Engine::new(store, Arc::new(SystemClock), Arc::new(RandomIds), Options::default());
         Ok(Self { engine, runtime })
     }
 

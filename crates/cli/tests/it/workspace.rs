@@ -7,10 +7,23 @@ use std::process::Command;
 /// Which of our crates each of our crates may use. A crate that is not listed may not exist.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("threadline-protocol", &[]),
-    ("threadline-agent", &["threadline-protocol"]),
     ("threadline-log", &["threadline-protocol"]),
+    ("threadline-agent", &["threadline-protocol"]),
     ("threadline-client", &["threadline-protocol"]),
-    ("threadline-cli", &["threadline-log", "threadline-protocol", "threadline-store-disk"]),
+    (
+        "threadline-server",
+        &["threadline-agent", "threadline-client", "threadline-log", "threadline-protocol"],
+    ),
+    (
+        "threadline-cli",
+        &[
+            "threadline-agent",
+            "threadline-log",
+            "threadline-protocol",
+            "threadline-server",
+            "threadline-store-disk",
+        ],
+    ),
     ("threadline-testkit", &["threadline-log", "threadline-protocol"]),
     ("threadline-store-disk", &["threadline-log", "threadline-protocol"]),
     ("threadline-interop", &[]),

@@ -112,6 +112,15 @@ impl<'a> RecordLine<'a> {
     }
 }
 
+/// A record as a line of an export has it: offset, time, run, kind, and the event as it came.
+///
+/// # Panics
+/// Never: what cannot be JSON is written as a text or in hexadecimal digits.
+#[must_use]
+pub fn record_json(record: &Record, run: &RunId) -> String {
+    serde_json::to_string(&RecordLine::new(record, run, None)).expect("a record can be written")
+}
+
 /// JSON as it came, if a line can hold it; else the text of it. A member that is `null` reads as one that is absent.
 pub(super) fn embedded(bytes: &[u8]) -> (Option<&RawValue>, Option<&str>) {
     let Ok(text) = std::str::from_utf8(bytes) else { return (None, None) };

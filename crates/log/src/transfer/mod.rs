@@ -7,3 +7,4 @@ mod line;
 
 pub use export::{ExportForm, Exporter};
 pub use import::{ImportOptions, Imported, Importer};
+pub use line::record_json;

@@ -1,0 +1,26 @@
+//! What can be said about a server on the command line.
+
+use std::path::PathBuf;
+
+/// Serve agents over HTTP, and keep everything they say
+///
+/// What is not said here is taken from the environment, then from the configuration file, then it is the default. Without an
+/// agent, the built-in demo agent is there; it needs no model.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen: a loopback address and a port; port 0 takes any that is free [default: 127.0.0.1:8000]
+    #[arg(long, value_name = "ADDR", env = "THREADLINE_LISTEN")]
+    pub(crate) listen: Option<String>,
+    /// The directory of the store, or `memory:` to keep nothing [default: threadline-data]
+    #[arg(long, value_name = "DIR", env = "THREADLINE_STORE")]
+    pub(crate) store: Option<String>,
+    /// An agent to stand in front of, by a name and its URL; may be repeated, the first is the default one
+    #[arg(long, value_name = "NAME=URL")]
+    pub(crate) agent: Vec<String>,
+    /// A configuration file; `threadline.toml` in the current directory is read if it is there
+    #[arg(long, value_name = "FILE", env = "THREADLINE_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// What to log to standard error: a level, or levels by module [default: info]
+    #[arg(long, value_name = "FILTER", env = "THREADLINE_LOG")]
+    pub(crate) log: Option<String>,
+}

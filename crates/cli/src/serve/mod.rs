@@ -1,0 +1,93 @@
+//! `threadline serve`, which is also what `threadline` alone does.
+
+mod agents;
+mod args;
+mod config;
+
+pub(crate) use args::ServeArgs;
+
+use crate::args::{ReportFormat, Reporting};
+use crate::report::{Failure, Report};
+use crate::store::opened::{Place, RandomIds, SystemClock, open_store};
+use config::Config;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use threadline_log::{Engine, Options};
+use threadline_server::{App, keep_up, serve};
+use tokio::net::TcpListener;
+use tracing_subscriber::EnvFilter;
+
+/// How often abandoned runs are closed, and the store may tidy.
+const UPKEEP: Duration = Duration::from_secs(10);
+
+/// Serves until the process is told to stop.
+pub(crate) fn run(args: &ServeArgs) -> ExitCode {
+    let result = Config::read(args).and_then(|config| start(&config));
+    let reporting = Reporting { format: ReportFormat::Text, keep_going: false };
+    Report::new(String::new(), reporting, io::stderr().lock()).finish(result)
+}
+
+fn start(config: &Config) -> Result<(), Failure> {
+    let filter =
+        EnvFilter::try_new(&config.log).map_err(|error| Failure::Usage(format!("--log: {error}")))?;
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // Only one can be set, and nobody else does.
+    let _ = logs.try_init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::write)?;
+    runtime.block_on(until_stopped(config))
+}
+
+async fn until_stopped(config: &Config) -> Result<(), Failure> {
+    let agents = agents::of(&config.settings)?;
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .map_err(|error| Failure::Environment(format!("cannot listen on {}: {error}", config.listen)))?;
+    let address = listener.local_addr().map_err(Failure::write)?;
+    let store = open_store(&config.store)?;
+    let engine = Engine::new(store, Arc::new(SystemClock), Arc::new(RandomIds), Options::default());
+    let orphans = engine.close_orphans().await?;
+    if !orphans.is_empty() {
+        tracing::warn!(runs = orphans.len(), "runs of an earlier process were closed as abandoned");
+    }
+    let app = App::new(engine.clone(), agents, config.settings.clone());
+    greet(config, &app, &address.to_string()).map_err(Failure::write)?;
+    let upkeep = tokio::spawn(keep_up(engine.clone(), UPKEEP));
+    let served = serve(listener, app, stopped()).await;
+    upkeep.abort();
+    engine.store().close().await;
+    served.map_err(Failure::write)
+}
+
+fn greet(config: &Config, app: &App, address: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "Threadline is listening on http://{address}")?;
+    let base = &config.settings.paths.base;
+    for name in app.agents().names() {
+        let default = if app.agents().default_name() == Some(name) { " (default)" } else { "" };
+        writeln!(out, "  agent  {name}{default}: http://{address}{base}/agents/{name}")?;
+    }
+    match &config.store {
+        Place::Dir(dir) => writeln!(out, "  store  {}", dir.display())?,
+        Place::Memory => writeln!(out, "  store  memory: everything is gone when this process ends")?,
+    }
+    out.flush()
+}
+
+/// Waits until the process is told to stop.
+async fn stopped() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    // Where signals cannot be had, the process is killed, and what it leaves is closed the next time.
+    let _ = tokio::signal::ctrl_c().await;
+}

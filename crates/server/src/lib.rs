@@ -1,0 +1,29 @@
+//! The HTTP server: runs that outlive their connections, attaching, resuming, history.
+//!
+//! [`App`] is a server without its connections; [`router`] its routes, for who has a server already; [`serve`] does the rest.
+
+pub mod agents;
+mod app;
+mod capabilities;
+mod cursor;
+pub mod duration;
+mod error;
+mod idle;
+mod input;
+mod lifecycle;
+mod listener;
+mod routes;
+pub mod runs;
+pub mod scope;
+pub mod settings;
+mod stream;
+mod upkeep;
+
+pub use agents::Agents;
+pub use app::App;
+pub use error::{Code, Refusal};
+pub use input::Input;
+pub use listener::serve;
+pub use routes::router;
+pub use settings::Settings;
+pub use upkeep::keep_up;

@@ -1,0 +1,93 @@
+//! Connections: taken, bounded in number and time, and let go in good order.
+
+mod unread;
+
+use crate::app::App;
+use crate::routes::router;
+use crate::settings::HttpSettings;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use unread::Unread;
+
+/// How long nothing is accepted after accepting has failed, which most often is for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long connections have to end when the server stops.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most streams of one HTTP/2 connection.
+const STREAMS_MAX: u32 = 128;
+/// The largest head of a request over HTTP/2.
+const HEAD_BYTES_MAX: u32 = 16 * 1024;
+
+/// Serves until `stop`, then ends runs and streams, and returns.
+///
+/// # Errors
+/// If the address of the listener is not known, which means that it is none.
+pub async fn serve(listener: TcpListener, app: App, stop: impl Future<Output = ()>) -> io::Result<()> {
+    let service = router(app.clone());
+    let http = &app.settings().http;
+    let builder = builder(http);
+    let connections = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(http.connections_max));
+    tokio::pin!(stop);
+    loop {
+        let (place, accepted) = tokio::select! {
+            () = &mut stop => break,
+            next = next_connection(&listener, &places) => next,
+        };
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        // Events are small, and must not wait for each other.
+        let _ = stream.set_nodelay(true);
+        let io = TokioIo::new(Unread::new(stream, http.write_timeout));
+        let connection = builder.serve_connection(io, TowerToHyperService::new(service.clone())).into_owned();
+        let connection = connections.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection has failed");
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    app.shut_down().await;
+    if timeout(CLOSE_TIMEOUT, connections.shutdown()).await.is_err() {
+        tracing::warn!("connections did not end in time");
+    }
+    Ok(())
+}
+
+/// Waits for a place, and then for somebody to take it.
+async fn next_connection(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (Option<tokio::sync::OwnedSemaphorePermit>, io::Result<TcpStream>) {
+    // It is never closed.
+    let place = Arc::clone(places).acquire_owned().await.ok();
+    (place, listener.accept().await.map(|(stream, _)| stream))
+}
+
+fn builder(http: &HttpSettings) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(http.header_timeout);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEAD_BYTES_MAX)
+        .keep_alive_interval(Some(http.write_timeout));
+    builder
+}

@@ -1,0 +1,175 @@
+//! `POST /agents/{agent}/connect`: attaching to a thread.
+
+use super::body;
+use super::parameters::{Name, Parameters};
+use crate::app::App;
+use crate::cursor::{Cursor, Frame};
+use crate::error::{Code, Refusal};
+use crate::idle::{Idle, check_size, mint_run_id};
+use crate::input::Input;
+use crate::stream::{Dialect, Encoding, RunReader, View};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Deserialize;
+use threadline_log::delivery::Delivery;
+use threadline_log::run::RunInfo;
+use threadline_log::{Attached, Error, RunId, RunNo, ThreadKey};
+
+/// About how many bytes of records are read at once to come to a cursor.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// What a request may say in its query.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {
+    /// A cursor to go on from.
+    after: Option<String>,
+    /// The run to attach to, by its id; the last one that was started, if it is not said.
+    run: Option<String>,
+}
+
+/// Attaching to a thread of a named agent.
+pub(super) async fn named(
+    State(app): State<App>,
+    Name(agent): Name,
+    Parameters(options): Parameters<Options>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    connect(&app, Some(&agent), &options, &headers, body).await
+}
+
+/// Attaching to a thread of the default agent.
+pub(super) async fn default(
+    State(app): State<App>,
+    Parameters(options): Parameters<Options>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    connect(&app, None, &options, &headers, body).await
+}
+
+async fn connect(
+    app: &App,
+    agent: Option<&str>,
+    options: &Options,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    app.agents().get(agent)?;
+    let input = Input::read(body::read(app, headers, body).await?)?;
+    let thread = app.thread(headers, &input)?;
+    let dialect = Dialect { encoding: Encoding::accepted(headers), is_legacy: input.is_legacy() };
+    let attaching = Attaching { app, thread: &thread, dialect, input: &input };
+    if let Some(cursor) = cursor(headers, options.after.as_deref())? {
+        return attaching.after(cursor).await;
+    }
+    let runs = runs_of(app, &thread).await?;
+    let run = find_run(&runs, options.run.as_deref())?;
+    match run {
+        Some(run) if run.is_running() => attaching.to_run(run.no).await,
+        run => attaching.to_idle(run.map(|run| run.no)).await,
+    }
+}
+
+/// The runs of a thread; none, if it is not there.
+pub(super) async fn runs_of(app: &App, thread: &ThreadKey) -> Result<Vec<RunInfo>, Refusal> {
+    match app.engine().store().runs(thread).await {
+        Err(Error::NoThread(_)) => Ok(Vec::new()),
+        runs => Ok(runs?),
+    }
+}
+
+/// The run that a request names; the last one that was started, if it names none.
+pub(super) fn find_run<'r>(runs: &'r [RunInfo], id: Option<&str>) -> Result<Option<&'r RunInfo>, Refusal> {
+    let Some(id) = id else { return Ok(runs.last()) };
+    let id = RunId::new(id).map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))?;
+    let found = runs.iter().find(|run| run.id == id);
+    Ok(Some(found.ok_or_else(|| Refusal::from(Error::NoRun(id.to_string())))?))
+}
+
+/// Cuts a reader when its run breaks, and keeps its connection alive.
+pub(super) fn watched(app: &App, reader: RunReader, run: RunNo) -> RunReader {
+    let phase = app.runs().phase(reader.incarnation(), run);
+    reader.with_phase(phase).with_keep_alive(app.settings().http.keep_alive)
+}
+
+/// The cursor that a client comes back with.
+pub(super) fn cursor(headers: &HeaderMap, after: Option<&str>) -> Result<Option<Cursor>, Refusal> {
+    let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?"));
+    let Some(text) = after.or(header).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let cursor = text.parse().map_err(|error| Refusal::new(Code::InvalidCursor, format!("{error}")))?;
+    Ok(Some(cursor))
+}
+
+/// A client that attaches to a thread.
+pub(super) struct Attaching<'a> {
+    pub(super) app: &'a App,
+    pub(super) thread: &'a ThreadKey,
+    pub(super) dialect: Dialect,
+    pub(super) input: &'a Input,
+}
+
+impl Attaching<'_> {
+    /// To a run: how things are, and then the rest of it, if there is more.
+    pub(super) async fn to_run(&self, run: RunNo) -> Result<Response, Refusal> {
+        if !self.app.engine().run(self.thread, run).await?.is_running() {
+            return self.to_idle(Some(run)).await;
+        }
+        let Attached { run, fold, follower } = self.app.engine().attach(self.thread, run).await?;
+        let prelude = fold.joiner().prelude();
+        check_size(&prelude)?;
+        let is_over = fold.joiner().ongoing().current_run().is_none();
+        let (incarnation, offset) = (follower.incarnation(), follower.next_offset());
+        let mut view = View::new(self.dialect, incarnation, run.no, fold.into_delivery());
+        let mut first = Vec::new();
+        view.show_prelude(&mut first, prelude, offset.checked_sub(1));
+        if is_over {
+            return Ok(body::all_events(self.dialect.encoding, first));
+        }
+        let reader = RunReader::new(follower, view, self.app.stopping().clone()).with_first(first);
+        let reader = watched(self.app, reader, run.no);
+        Ok(body::events(self.dialect.encoding, reader))
+    }
+
+    /// To a thread where nothing goes on, after one of its runs: how things are, as a run of the request's own id.
+    pub(super) async fn to_idle(&self, run: Option<RunNo>) -> Result<Response, Refusal> {
+        let idle = Idle::read(self.app.engine(), self.thread, run).await?;
+        let run_id = self.input.run.clone().unwrap_or_else(mint_run_id);
+        let events = idle.events(self.thread, &run_id);
+        check_size(&events)?;
+        let delivery = Delivery::new(&self.thread.thread, &run_id);
+        let mut view = View::new(self.dialect, idle.incarnation, run.unwrap_or(RunNo(0)), delivery);
+        let mut frames = Vec::new();
+        view.show_prelude(&mut frames, events, idle.offset);
+        Ok(body::all_events(self.dialect.encoding, frames))
+    }
+
+    /// After something that the client has seen: exactly what follows it.
+    async fn after(&self, cursor: Cursor) -> Result<Response, Refusal> {
+        let engine = self.app.engine();
+        let wrong = || Refusal::new(Code::InvalidCursor, "the cursor is not of this route");
+        let run = engine.run(self.thread, cursor.run.ok_or_else(wrong)?).await?;
+        let (from, skip) = match cursor.frame {
+            Frame::Events(count) => (cursor.offset, count),
+            Frame::Whole => (cursor.offset.saturating_add(1), 0),
+        };
+        let follower = engine.follow(self.thread, Some(cursor.incarnation), from).await?;
+        let delivery = Delivery::new(&self.thread.thread, &run.id);
+        let mut view = View::new(self.dialect, cursor.incarnation, run.no, delivery);
+        let (mut next, mut is_over) = (run.offsets.start, false);
+        while next < from {
+            let page = engine.read(self.thread, next..from, Some(run.no), PAGE_BYTES).await?;
+            let has_ended = page.records.iter().fold(false, |ended, record| view.skip(record) || ended);
+            is_over |= has_ended;
+            next = page.next;
+        }
+        if is_over {
+            return Ok(body::all_events(self.dialect.encoding, Vec::new()));
+        }
+        let reader = RunReader::new(follower, view, self.app.stopping().clone()).with_skip(skip);
+        Ok(body::events(self.dialect.encoding, watched(self.app, reader, run.no)))
+    }
+}

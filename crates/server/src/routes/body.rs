@@ -1,0 +1,57 @@
+//! Bodies of requests, and of answers that go on.
+
+use crate::app::App;
+use crate::error::{Code, Refusal};
+use crate::stream::{Encoding, RunReader};
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::timeout;
+
+/// Reads the body of a request that must be JSON, within the limits.
+pub(super) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    let content_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    // Pages of other origins can send forms and plain text without being asked; not this.
+    if !essence.eq_ignore_ascii_case("application/json") {
+        let message = "the content type must be application/json";
+        return Err(Refusal::new(Code::UnsupportedMediaType, message));
+    }
+    if headers.contains_key(header::CONTENT_ENCODING) {
+        return Err(Refusal::new(Code::UnsupportedMediaType, "compressed bodies are not taken"));
+    }
+    let http = &app.settings().http;
+    let read = Limited::new(body, http.request_bytes_max).collect();
+    match timeout(http.body_timeout, read).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let message = format!("the body is too large. bytes_max={}", http.request_bytes_max);
+            Err(Refusal::new(Code::RequestTooLarge, message))
+        }
+        Ok(Err(error)) => Err(Refusal::input("", format!("the body could not be read: {error}"))),
+        Err(_) => Err(Refusal::new(Code::RequestTimeout, "the body did not come in time")),
+    }
+}
+
+/// An answer that goes on as a run does.
+pub(super) fn events(encoding: Encoding, reader: RunReader) -> Response<Body> {
+    with_events(encoding, Body::from_stream(reader.into_stream()))
+}
+
+/// An answer of events that are all there.
+pub(super) fn all_events(encoding: Encoding, frames: Vec<u8>) -> Response<Body> {
+    with_events(encoding, Body::from(frames))
+}
+
+fn with_events(encoding: Encoding, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::OK;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, encoding.content_type());
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Proxies that collect answers would hold events back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

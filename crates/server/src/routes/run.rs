@@ -1,0 +1,76 @@
+//! `POST /agents/{agent}`: a run.
+
+use super::attach::{Attaching, watched};
+use super::body;
+use super::parameters::Name;
+use crate::app::App;
+use crate::error::{Code, Refusal};
+use crate::input::Input;
+use crate::runs::Start;
+use crate::stream::{Dialect, Encoding, RunReader, View};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use threadline_log::delivery::Delivery;
+use threadline_log::{RunWriter, Started, ThreadKey};
+
+/// A run of a named agent.
+pub(super) async fn named(
+    State(app): State<App>,
+    Name(agent): Name,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    run(&app, Some(&agent), headers, body).await
+}
+
+/// A run of the default agent.
+pub(super) async fn default(
+    State(app): State<App>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    run(&app, None, headers, body).await
+}
+
+async fn run(app: &App, agent: Option<&str>, headers: HeaderMap, body: Body) -> Result<Response, Refusal> {
+    let (agent, backend) = app.agents().get(agent)?;
+    let input = Input::read_run(body::read(app, &headers, body).await?)?;
+    let thread = app.thread(&headers, &input)?;
+    let dialect = Dialect { encoding: Encoding::accepted(&headers), is_legacy: input.is_legacy() };
+    let run = input.run.clone().ok_or_else(|| Refusal::input("/runId", "missing field runId"))?;
+    let start = Start {
+        thread: thread.clone(),
+        run,
+        request: input.bytes.clone(),
+        headers,
+        agent: agent.to_owned(),
+        backend: backend.clone(),
+    };
+    // Once begun, it is begun to its end: a client that is gone by now must not leave a run that nobody executes.
+    let runs = app.runs().clone();
+    let started = tokio::spawn(async move { runs.start(start).await });
+    let started = started.await.map_err(|error| {
+        tracing::error!(%error, "a run was not started");
+        Refusal::new(Code::Internal, "the run was not started")
+    })??;
+    match started {
+        Started::New(writer) => from_the_start(app, &thread, &writer, dialect).await,
+        Started::Known(run) => Attaching { app, thread: &thread, dialect, input: &input }.to_run(run).await,
+    }
+}
+
+async fn from_the_start(
+    app: &App,
+    thread: &ThreadKey,
+    writer: &RunWriter,
+    dialect: Dialect,
+) -> Result<Response, Refusal> {
+    let info = app.engine().run(thread, writer.run).await?;
+    let follower = app.engine().follow(thread, Some(writer.incarnation), info.offsets.start).await?;
+    let delivery = Delivery::new(&thread.thread, &info.id);
+    let view = View::new(dialect, writer.incarnation, writer.run, delivery);
+    let reader = watched(app, RunReader::new(follower, view, app.stopping().clone()), writer.run);
+    Ok(body::events(dialect.encoding, reader))
+}

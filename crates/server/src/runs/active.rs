@@ -1,0 +1,87 @@
+//! The runs that are executed here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use threadline_log::{Incarnation, RunNo};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// What has become of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It is executed.
+    Running,
+    /// It has ended, and its end is stored.
+    Ended,
+    /// It cannot be written any more: its end is left to whoever opens the store next.
+    Broken,
+}
+
+/// A run that is executed here.
+#[derive(Clone, Debug)]
+pub(super) struct Active {
+    /// Stops it.
+    pub(super) cancel: CancellationToken,
+    /// What becomes of it.
+    pub(super) phase: watch::Receiver<Phase>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct ActiveRuns {
+    runs: Mutex<HashMap<(Incarnation, RunNo), Active>>,
+}
+
+/// Takes a run out of the list when it is dropped, however that comes about.
+#[derive(Debug)]
+pub(super) struct Registered {
+    all: Arc<ActiveRuns>,
+    key: (Incarnation, RunNo),
+    phase: watch::Sender<Phase>,
+}
+
+impl ActiveRuns {
+    pub(super) fn register(
+        self: &Arc<Self>,
+        key: (Incarnation, RunNo),
+        cancel: CancellationToken,
+    ) -> Registered {
+        let (sender, phase) = watch::channel(Phase::Running);
+        self.lock().insert(key, Active { cancel, phase });
+        Registered { all: Arc::clone(self), key, phase: sender }
+    }
+
+    pub(super) fn get(&self, key: (Incarnation, RunNo)) -> Option<Active> {
+        self.lock().get(&key).cloned()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Incarnation, RunNo), Active>> {
+        // Nothing here panics half way.
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Registered {
+    /// The run has ended, or never will.
+    pub(super) fn end(self, phase: Phase) {
+        self.phase.send_replace(phase);
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        // A run that was not ended cannot be: its task is gone.
+        self.phase.send_if_modified(|phase| {
+            let is_lost = *phase == Phase::Running;
+            if is_lost {
+                *phase = Phase::Broken;
+            }
+            is_lost
+        });
+        self.all.lock().remove(&self.key);
+    }
+}

@@ -1,0 +1,189 @@
+//! One run, executed: its source is read, what it gives is appended, and it is ended.
+
+use super::active::{Phase, Registered};
+use super::ingest::{Ingest, Judged};
+use super::source::{Failure, Given, Source};
+use crate::settings::RunSettings;
+use futures_util::FutureExt;
+use std::time::Duration;
+use threadline_log::{Batch, Engine, Error, RunWriter};
+use threadline_protocol::event::RunError;
+use threadline_protocol::stages::close::Cause;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// The most events of a batch.
+const BATCH_EVENTS_MAX: usize = 256;
+/// About the most bytes of a batch.
+const BATCH_BYTES_MAX: usize = 1024 * 1024;
+/// After how much silence an end counts that another run might have followed.
+const END_PAUSE: Duration = Duration::from_secs(1);
+/// How many bytes of a source are kept after the end of its run.
+const AFTER_END_BYTES_MAX: usize = 1024 * 1024;
+
+/// A run to be executed.
+#[derive(Debug)]
+pub(super) struct Execution {
+    pub(super) engine: Engine,
+    pub(super) writer: RunWriter,
+    pub(super) ingest: Ingest,
+    pub(super) source: Box<dyn Source>,
+    pub(super) cancel: CancellationToken,
+    pub(super) shutdown: CancellationToken,
+    pub(super) settings: RunSettings,
+    /// How often the lease is renewed.
+    pub(super) renewal: Duration,
+}
+
+/// How a run came to its end.
+enum Outcome {
+    /// Its source ended it.
+    Ended,
+    /// It has to be ended in the source's place.
+    Close(Cause),
+    /// The same, with an error.
+    Fail(Failure),
+}
+
+impl Execution {
+    /// Executes the run, and says what became of it.
+    pub(super) async fn execute(mut self, registered: Registered) {
+        let outcome = self.follow_source().await;
+        // Whatever produces events is stopped before the run is closed.
+        drop(std::mem::replace(&mut self.source, Box::new(Nothing)));
+        let ended = match outcome {
+            Ok(Outcome::Ended) => Ok(()),
+            Ok(Outcome::Close(cause)) => self.engine.end_run(&self.writer, cause).await.map(|_| ()),
+            Ok(Outcome::Fail(failure)) => {
+                let error = RunError::new(failure.message).with_code(failure.code);
+                self.engine.fail_run(&self.writer, error).await.map(|_| ())
+            }
+            Err(error) => Err(error),
+        };
+        let phase = match ended {
+            Ok(()) => Phase::Ended,
+            // Somebody else has ended it, or writes it now.
+            Err(
+                Error::RunEnded(_) | Error::Fenced { .. } | Error::OtherIncarnation(_) | Error::NoThread(_),
+            ) => Phase::Ended,
+            Err(error) => {
+                let (thread, run) = (&self.writer.thread, self.writer.run.0);
+                tracing::error!(%thread, run, %error, "a run cannot be written");
+                Phase::Broken
+            }
+        };
+        registered.end(phase);
+    }
+
+    /// Appends what the source gives, until the run ends or must be ended.
+    async fn follow_source(&mut self) -> Result<Outcome, Error> {
+        let mut renewal = interval(self.renewal);
+        renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        renewal.reset();
+        let mut bytes_left = self.settings.run_bytes_max;
+        loop {
+            let first = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Ok(Outcome::Close(Cause::Cancelled)),
+                () = self.shutdown.cancelled() => return Ok(Outcome::Close(Cause::Shutdown)),
+                _ = renewal.tick() => {
+                    self.engine.renew(&self.writer).await?;
+                    continue;
+                }
+                given = self.source.next() => given,
+                () = sleep(END_PAUSE), if self.ingest.may_have_ended() => None,
+            };
+            let (judged, over) = self.gather(first, &mut bytes_left);
+            let ended = judged.end.is_some();
+            if !judged.records.is_empty() {
+                let batch = Batch { records: judged.records, end: judged.end, ..Batch::default() };
+                self.engine.append(&self.writer, batch).await?;
+            }
+            match over {
+                _ if ended || self.ingest.has_ended() => {
+                    if over.is_none() {
+                        self.keep_the_rest().await?;
+                    }
+                    return Ok(Outcome::Ended);
+                }
+                Some(None) => return Ok(Outcome::Close(Cause::Truncated)),
+                Some(Some(failure)) => return Ok(Outcome::Fail(failure)),
+                None => {}
+            }
+        }
+    }
+
+    /// Judges an event and whatever else is there already. Says whether the source is over, and how it failed.
+    #[expect(clippy::option_option, reason = "going on, over, or failed")]
+    fn gather(
+        &mut self,
+        first: Option<Result<Given, Failure>>,
+        bytes_left: &mut u64,
+    ) -> (Judged, Option<Option<Failure>>) {
+        let mut judged = Judged::default();
+        let (mut next, mut bytes) = (first, 0);
+        for _ in 0..BATCH_EVENTS_MAX {
+            match next {
+                Some(Ok(given)) => {
+                    let Some(left) = bytes_left.checked_sub(given.len() as u64) else {
+                        return (judged, Some(Some(too_much(self.settings.run_bytes_max))));
+                    };
+                    *bytes_left = left;
+                    bytes += given.len();
+                    self.ingest.push(given, &mut judged);
+                }
+                Some(Err(failure)) => return (judged, Some(Some(failure))),
+                None => {
+                    self.ingest.finish(&mut judged);
+                    return (judged, Some(None));
+                }
+            }
+            // After its end the run is closed at once; what else comes is kept behind it.
+            if bytes >= BATCH_BYTES_MAX || judged.end.is_some() {
+                break;
+            }
+            next = match self.source.next().now_or_never() {
+                Some(next) => next,
+                None => break,
+            };
+        }
+        (judged, None)
+    }
+
+    /// Keeps what a source says after the end of its run: a little of it, for a little while.
+    async fn keep_the_rest(&mut self) -> Result<(), Error> {
+        let mut judged = Judged::default();
+        let mut bytes = 0;
+        let rest = async {
+            while let Some(Ok(given)) = self.source.next().await {
+                bytes += given.len();
+                self.ingest.push(given, &mut judged);
+                if bytes > AFTER_END_BYTES_MAX || self.shutdown.is_cancelled() {
+                    break;
+                }
+            }
+        };
+        // A source that does not end is cut off.
+        let _ = timeout(self.settings.after_end_timeout, rest).await;
+        if judged.records.is_empty() {
+            return Ok(());
+        }
+        self.engine.append(&self.writer, judged.records.into()).await.map(|_| ())
+    }
+}
+
+fn too_much(max: u64) -> Failure {
+    let message = format!("the run has more than it may have. bytes_max={max}");
+    Failure { code: "run_too_large".to_owned(), message }
+}
+
+/// In the place of a source that was let go.
+#[derive(Debug)]
+struct Nothing;
+
+#[async_trait::async_trait]
+impl Source for Nothing {
+    async fn next(&mut self) -> Option<Result<Given, Failure>> {
+        None
+    }
+}

@@ -1,0 +1,249 @@
+//! What becomes of what a source gives: which records are kept, and where the run ends. No I/O.
+
+use super::source::Given;
+use std::collections::HashSet;
+use threadline_log::delivery::{Delivery, is_legible};
+use threadline_log::run::RunEnd;
+use threadline_log::{Kind, NewRecord, RunId, ThreadId};
+use threadline_protocol::event::RunStarted;
+use threadline_protocol::{Event, Received};
+
+/// Judges the events of one run's source.
+#[derive(Debug)]
+pub struct Ingest {
+    run: RunId,
+    /// The other runs of the thread: a source that starts one of them repeats what is known.
+    others: HashSet<RunId>,
+    /// What clients see, so that a run ends when they see it end.
+    delivery: Delivery,
+    stage: Stage,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Stage {
+    /// Events are the run's.
+    Open,
+    /// The source has started a run of an id that is nobody's. Most likely it makes up ids of its own, and this is the run;
+    /// but it may repeat an old one before ours, so that its end waits for what comes next.
+    Assumed { end: Option<NewRecord> },
+    /// Events are of another run, until that one ends.
+    Elsewhere,
+    /// The run is over.
+    Ended,
+}
+
+/// What is to be appended.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// In order.
+    pub records: Vec<NewRecord>,
+    /// The run's end, which is among the records.
+    pub end: Option<RunEnd>,
+}
+
+impl Ingest {
+    /// Of a run, in a thread with these runs.
+    #[must_use]
+    pub fn new(thread: &ThreadId, run: &RunId, others: HashSet<RunId>) -> Self {
+        let mut delivery = Delivery::new(thread, run);
+        let started = Event::from(RunStarted::new(thread.as_str(), run.as_str()));
+        delivery.push(Kind::Made, started.to_json().as_bytes());
+        Self { run: run.clone(), others, delivery, stage: Stage::Open }
+    }
+
+    /// Whether the run has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.stage == Stage::Ended
+    }
+
+    /// Whether the run ends if nothing else comes.
+    #[must_use]
+    pub const fn may_have_ended(&self) -> bool {
+        matches!(self.stage, Stage::Assumed { end: Some(_) })
+    }
+
+    /// Takes what the source gave next.
+    pub fn push(&mut self, given: Given, judged: &mut Judged) {
+        let (kind, bytes) = match given {
+            Given::Json(bytes) => (Kind::Event, bytes),
+            Given::FromProtobuf(bytes) => (Kind::Transcoded, bytes),
+            Given::Undecodable(bytes) => (Kind::Rejected, bytes),
+        };
+        let kind = if kind != Kind::Rejected && is_legible(&bytes) { kind } else { Kind::Rejected };
+        let event = (kind != Kind::Rejected).then(|| Boundary::of(&bytes)).flatten();
+        let mut record = NewRecord { kind, bytes };
+        if let Some(Boundary::Start(id)) = &event {
+            self.starts(id, judged);
+        }
+        match &self.stage {
+            Stage::Open | Stage::Assumed { end: None } => self.take(record, judged),
+            Stage::Assumed { end: Some(_) } => {
+                self.finish(judged);
+                record.kind = Kind::Rejected;
+                judged.records.push(record);
+            }
+            Stage::Elsewhere => {
+                if let Some(Boundary::End) = event {
+                    self.stage = Stage::Open;
+                }
+                record.kind = Kind::Rejected;
+                judged.records.push(record);
+            }
+            Stage::Ended => {
+                record.kind = Kind::Rejected;
+                judged.records.push(record);
+            }
+        }
+    }
+
+    /// The source gives no more.
+    pub fn finish(&mut self, judged: &mut Judged) {
+        if let Stage::Assumed { end: Some(end) } = std::mem::replace(&mut self.stage, Stage::Open) {
+            self.end_with(end, judged);
+        }
+    }
+
+    fn starts(&mut self, id: &str, judged: &mut Judged) {
+        let is_ours = id == self.run.as_str();
+        match &mut self.stage {
+            Stage::Open if !is_ours => {
+                let is_known = RunId::new(id).is_ok_and(|id| self.others.contains(&id));
+                self.stage = if is_known { Stage::Elsewhere } else { Stage::Assumed { end: None } };
+            }
+            Stage::Assumed { end } if is_ours => {
+                // So it was another run that came before.
+                if let Some(mut end) = end.take() {
+                    end.kind = Kind::Rejected;
+                    judged.records.push(end);
+                }
+                self.stage = Stage::Open;
+            }
+            Stage::Elsewhere if is_ours => self.stage = Stage::Open,
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, record: NewRecord, judged: &mut Judged) {
+        if matches!(self.stage, Stage::Assumed { .. }) && is_terminal(&record) {
+            self.stage = Stage::Assumed { end: Some(record) };
+            return;
+        }
+        self.end_with(record, judged);
+    }
+
+    fn end_with(&mut self, record: NewRecord, judged: &mut Judged) {
+        let delivered = self.delivery.push(record.kind, &record.bytes);
+        judged.records.push(record);
+        if let Some(end) = delivered.iter().find_map(RunEnd::of) {
+            self.stage = Stage::Ended;
+            judged.end = Some(end);
+        }
+    }
+}
+
+/// Where a run begins or ends.
+enum Boundary {
+    Start(String),
+    End,
+}
+
+impl Boundary {
+    fn of(bytes: &[u8]) -> Option<Self> {
+        match Received::read_bytes(bytes).ok()?.into_event() {
+            Event::RunStarted(started) => Some(Self::Start(started.run_id.to_string())),
+            Event::RunFinished(_) | Event::RunError(_) => Some(Self::End),
+            _ => None,
+        }
+    }
+}
+
+fn is_terminal(record: &NewRecord) -> bool {
+    record.kind != Kind::Rejected && matches!(Boundary::of(&record.bytes), Some(Boundary::End))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadline_log::run::RunStatus;
+
+    fn judged(events: &[&str]) -> (Vec<(Kind, String)>, Option<RunStatus>) {
+        let thread = ThreadId::new("t").unwrap();
+        let run = RunId::new("ours").unwrap();
+        let mut ingest = Ingest::new(&thread, &run, HashSet::from([RunId::new("old").unwrap()]));
+        let mut judged = Judged::default();
+        for event in events {
+            ingest.push(Given::Json(event.as_bytes().to_vec().into()), &mut judged);
+        }
+        ingest.finish(&mut judged);
+        let text = |record: NewRecord| (record.kind, String::from_utf8(record.bytes.to_vec()).unwrap());
+        (judged.records.into_iter().map(text).collect(), judged.end.map(|end| end.status))
+    }
+
+    fn kinds(events: &[&str]) -> (Vec<Kind>, Option<RunStatus>) {
+        let (records, end) = judged(events);
+        assert_eq!(records.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), events);
+        (records.into_iter().map(|(kind, _)| kind).collect(), end)
+    }
+
+    const OURS: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"ours"}"#;
+    const OLD: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"old"}"#;
+    const NEW: &str = r#"{"type":"RUN_STARTED","threadId":"x","runId":"made up"}"#;
+    const TEXT: &str = r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"d"}"#;
+    const DONE: &str = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"ours"}"#;
+    const ERROR: &str = r#"{"type":"RUN_ERROR","message":"m"}"#;
+    const ODD: &str = r#"{"type":"VENDOR_EVENT","x":1.50}"#;
+
+    #[test]
+    fn what_is_good_is_kept_as_it_came() {
+        use Kind::Event;
+        assert_eq!(
+            kinds(&[OURS, TEXT, ODD, DONE]),
+            (vec![Event, Event, Event, Event], Some(RunStatus::Finished))
+        );
+        assert_eq!(kinds(&[TEXT, ERROR]), (vec![Event, Event], Some(RunStatus::Failed)));
+        assert_eq!(kinds(&[TEXT]), (vec![Event], None));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_kept_and_harms_nothing() {
+        use Kind::{Event, Rejected};
+        let (kinds, end) = kinds(&["{", TEXT, "[DONE]", "null", "", r#"{"type":1}"#, DONE]);
+        assert_eq!(kinds, [Rejected, Event, Rejected, Rejected, Rejected, Rejected, Event]);
+        assert_eq!(end, Some(RunStatus::Finished));
+    }
+
+    #[test]
+    fn a_run_ends_once() {
+        use Kind::{Event, Rejected};
+        let (kinds, end) = kinds(&[OURS, DONE, ERROR, TEXT, OURS, DONE]);
+        assert_eq!(kinds, [Event, Event, Rejected, Rejected, Rejected, Rejected]);
+        assert_eq!(end, Some(RunStatus::Finished));
+    }
+
+    #[test]
+    fn a_run_that_is_known_is_not_told_again() {
+        use Kind::{Event, Rejected};
+        let (kinds, end) = kinds(&[OLD, TEXT, DONE, OURS, TEXT, DONE]);
+        assert_eq!(kinds, [Rejected, Rejected, Rejected, Event, Event, Event]);
+        assert_eq!(end, Some(RunStatus::Finished));
+        let (kinds, _) = self::kinds(&[OURS, OLD, TEXT, DONE, TEXT]);
+        assert_eq!(kinds, [Event, Rejected, Rejected, Rejected, Event]);
+    }
+
+    #[test]
+    fn a_source_may_have_ids_of_its_own() {
+        use Kind::{Event, Rejected};
+        assert_eq!(kinds(&[NEW, TEXT, DONE]), (vec![Event, Event, Event], Some(RunStatus::Finished)));
+        assert_eq!(kinds(&[NEW, TEXT]), (vec![Event, Event], None));
+        assert_eq!(
+            kinds(&[NEW, TEXT, DONE, ERROR]),
+            (vec![Event, Event, Event, Rejected], Some(RunStatus::Finished))
+        );
+        // What came before ours was another run; nothing can be taken back, but ours is not lost.
+        assert_eq!(
+            kinds(&[NEW, TEXT, DONE, OURS, TEXT, ERROR]),
+            (vec![Event, Event, Rejected, Event, Event, Event], Some(RunStatus::Failed))
+        );
+    }
+}

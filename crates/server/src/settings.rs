@@ -1,0 +1,301 @@
+//! What the server can be told, with its defaults. `threadline.toml` has the same names.
+
+use crate::duration::optional_duration;
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+use thiserror::Error;
+
+/// All settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Agents by name. If there is none, the demo agent is there.
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// Whose routes have no name in them. If it is not said, the only agent, or the first by name.
+    pub default_agent: Option<String>,
+    /// Who threads belong to.
+    pub scope: ScopeSettings,
+    /// Where routes are.
+    pub paths: Paths,
+    /// How runs are executed and kept.
+    pub runs: RunSettings,
+    /// The history route.
+    pub history: HistorySettings,
+    /// Connections.
+    pub http: HttpSettings,
+}
+
+/// Settings that make no sense together.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SettingsError {
+    /// A path that is none.
+    #[error("a path begins with / and has no braces. path={0}")]
+    Path(String),
+    /// A path that is there already.
+    #[error("two routes have the same path. path={0}")]
+    PathTaken(String),
+}
+
+impl Settings {
+    /// Whether routes can be made of them.
+    ///
+    /// # Errors
+    /// If a path is none, or is there twice.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let Paths { base, run, run_alias, connect, history, cancel, capabilities } = &self.paths;
+        let mut taken: HashSet<&str> = HashSet::from(["/agents", "/healthz", "/readyz"]);
+        for path in [base, run, run_alias, connect, history, cancel, capabilities] {
+            if path.is_empty() {
+                continue;
+            }
+            let is_path = path.starts_with('/') && !path.contains(['{', '}', '?', '#', '*', ':']);
+            if !is_path {
+                return Err(SettingsError::Path(path.clone()));
+            }
+            let is_ours = path.starts_with("/agents/") || path.starts_with("/v1/");
+            if path != base && (is_ours || !taken.insert(path)) {
+                return Err(SettingsError::PathTaken(path.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An agent behind a URL.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSettings {
+    /// Where it takes runs.
+    pub url: String,
+    /// Headers that it is sent with every run.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Headers of a client's request that are sent on.
+    #[serde(default)]
+    pub forward_headers: Vec<String>,
+    /// Whether it may answer in protobuf.
+    #[serde(default)]
+    pub protobuf: bool,
+    /// How long connecting may take.
+    #[serde(default = "ten_seconds", with = "crate::duration")]
+    pub connect_timeout: Duration,
+    /// How long it may take to begin its answer.
+    #[serde(default = "one_minute", with = "crate::duration")]
+    pub first_byte_timeout: Duration,
+    /// How long it may be silent within its answer.
+    #[serde(default = "five_minutes", with = "crate::duration")]
+    pub idle_timeout: Duration,
+}
+
+impl AgentSettings {
+    /// At a URL, with the defaults.
+    #[must_use]
+    pub fn at(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            headers: BTreeMap::new(),
+            forward_headers: Vec::new(),
+            protobuf: false,
+            connect_timeout: ten_seconds(),
+            first_byte_timeout: one_minute(),
+            idle_timeout: five_minutes(),
+        }
+    }
+}
+
+const fn ten_seconds() -> Duration {
+    Duration::from_secs(10)
+}
+
+const fn one_minute() -> Duration {
+    Duration::from_mins(1)
+}
+
+const fn five_minutes() -> Duration {
+    Duration::from_mins(5)
+}
+
+/// Who threads belong to, unless a request says it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScopeSettings {
+    /// The app.
+    pub app: String,
+    /// The user.
+    pub user: String,
+    /// A header that names the app.
+    pub app_header: Option<String>,
+    /// A header that names the user.
+    pub user_header: Option<String>,
+    /// A member of `forwardedProps` that names the app.
+    pub app_prop: Option<String>,
+    /// A member of `forwardedProps` that names the user.
+    pub user_prop: Option<String>,
+}
+
+impl Default for ScopeSettings {
+    fn default() -> Self {
+        Self {
+            app: "default".to_owned(),
+            user: "default".to_owned(),
+            app_header: None,
+            user_header: None,
+            app_prop: None,
+            user_prop: None,
+        }
+    }
+}
+
+/// Where routes are. An empty path switches a route of the default agent off.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Paths {
+    /// Before all of them.
+    pub base: String,
+    /// Runs of the default agent.
+    pub run: String,
+    /// The same under another name.
+    pub run_alias: String,
+    /// Attaching to its threads.
+    pub connect: String,
+    /// Their history.
+    pub history: String,
+    /// Stopping its runs.
+    pub cancel: String,
+    /// What it can do.
+    pub capabilities: String,
+}
+
+impl Default for Paths {
+    fn default() -> Self {
+        Self {
+            base: String::new(),
+            run: "/agui".to_owned(),
+            run_alias: "/api/agent".to_owned(),
+            connect: "/agui/connect".to_owned(),
+            history: "/history".to_owned(),
+            cancel: "/cancel".to_owned(),
+            capabilities: "/capabilities".to_owned(),
+        }
+    }
+}
+
+/// Who keeps the history of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum History {
+    /// The client sends all of it with each run, and the agent gets what was sent.
+    #[default]
+    Client,
+    /// The client may send only what is new, and the agent gets the whole branch.
+    Server,
+}
+
+/// What becomes of a request for a run whose parent goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnBusy {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// The parent is cancelled; what it said is kept.
+    Supersede,
+}
+
+/// How runs are executed and kept.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunSettings {
+    /// Who keeps the history.
+    pub history: History,
+    /// What becomes of a request while its parent goes on.
+    pub on_busy: OnBusy,
+    /// The most that a run may have in bytes.
+    pub run_bytes_max: u64,
+    /// How long a source may go on after the end of its run before it is cut off.
+    #[serde(with = "crate::duration")]
+    pub after_end_timeout: Duration,
+    /// How long runs have to be closed when the server stops.
+    #[serde(with = "crate::duration")]
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self {
+            history: History::default(),
+            on_busy: OnBusy::default(),
+            run_bytes_max: 1024 * 1024 * 1024,
+            after_end_timeout: Duration::from_secs(5),
+            shutdown_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The history route. Requests may say `follow`, `lifecycle` and `state` otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HistorySettings {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Whether a run that goes on is followed to its end.
+    pub follow: bool,
+    /// How long it is followed at most; none is for ever.
+    #[serde(with = "optional_duration")]
+    pub follow_max_duration: Option<Duration>,
+    /// Whether starts and ends of runs are shown as messages.
+    pub lifecycle: bool,
+    /// Whether the state is given as well.
+    pub state: bool,
+}
+
+impl Default for HistorySettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            follow: false,
+            follow_max_duration: Some(Duration::from_hours(1)),
+            lifecycle: false,
+            state: false,
+        }
+    }
+}
+
+/// Connections.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HttpSettings {
+    /// Names that the `Host` header may have, beside those of this machine itself.
+    pub hosts: Vec<String>,
+    /// The largest body of a request.
+    pub request_bytes_max: usize,
+    /// How long the head of a request may take.
+    #[serde(with = "crate::duration")]
+    pub header_timeout: Duration,
+    /// How long its body may take.
+    #[serde(with = "crate::duration")]
+    pub body_timeout: Duration,
+    /// How long a client may take nothing of what it is sent.
+    #[serde(with = "crate::duration")]
+    pub write_timeout: Duration,
+    /// After how much silence an event stream is sent a comment; none is never.
+    #[serde(with = "optional_duration")]
+    pub keep_alive: Option<Duration>,
+    /// The most connections at once.
+    pub connections_max: usize,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            request_bytes_max: 32 * 1024 * 1024,
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+            keep_alive: Some(Duration::from_secs(15)),
+            connections_max: 10_000,
+        }
+    }
+}

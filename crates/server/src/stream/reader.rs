@@ -1,0 +1,195 @@
+//! One client that reads a run: what is stored, then what comes, until the run ends.
+
+use super::encoding::Encoding;
+use super::view::View;
+use crate::runs::Phase;
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use std::time::Duration;
+use thiserror::Error;
+use threadline_log::{Error, Follower, Incarnation};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Why a stream ends in the middle. The connection is cut: a clean end would read as the end of the run.
+#[derive(Clone, Debug, Error)]
+pub(crate) enum Cut {
+    /// The records cannot be read.
+    #[error(transparent)]
+    Log(#[from] Error),
+    /// The run cannot be written, so that it will not end.
+    #[error("the run cannot be written")]
+    Broken,
+}
+
+/// What a stream says when it is over though the run is not.
+#[derive(Clone, Debug)]
+pub(crate) struct Deadline {
+    /// When.
+    pub(crate) at: Instant,
+    /// The last frames.
+    pub(crate) frames: Bytes,
+}
+
+/// Reads a run for one client.
+#[derive(Debug)]
+pub(crate) struct RunReader {
+    follower: Follower,
+    view: View,
+    /// What is sent before anything else.
+    first: Bytes,
+    /// So many events of the next record were seen.
+    skip: u32,
+    /// What becomes of the run, if it is executed here.
+    phase: Option<watch::Receiver<Phase>>,
+    deadline: Option<Deadline>,
+    keep_alive: Option<Duration>,
+    stopping: CancellationToken,
+    is_over: bool,
+}
+
+enum Next {
+    Frames(Vec<u8>),
+    Silence,
+    Over,
+}
+
+impl RunReader {
+    /// Reads on with a follower.
+    #[must_use]
+    pub(crate) fn new(follower: Follower, view: View, stopping: CancellationToken) -> Self {
+        Self {
+            follower,
+            view,
+            first: Bytes::new(),
+            skip: 0,
+            phase: None,
+            deadline: None,
+            keep_alive: None,
+            stopping,
+            is_over: false,
+        }
+    }
+
+    /// Which thread of its name is read.
+    #[must_use]
+    pub(crate) const fn incarnation(&self) -> Incarnation {
+        self.follower.incarnation()
+    }
+
+    /// With frames before everything else.
+    #[must_use]
+    pub(crate) fn with_first(mut self, first: impl Into<Bytes>) -> Self {
+        self.first = first.into();
+        self
+    }
+
+    /// With so many events of the next record left out.
+    #[must_use]
+    pub(crate) const fn with_skip(mut self, skip: u32) -> Self {
+        self.skip = skip;
+        self
+    }
+
+    /// Cut if the run breaks.
+    #[must_use]
+    pub(crate) fn with_phase(mut self, phase: Option<watch::Receiver<Phase>>) -> Self {
+        self.phase = phase;
+        self
+    }
+
+    /// Ended at some time.
+    #[must_use]
+    pub(crate) fn with_deadline(mut self, deadline: Option<Deadline>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// With comments when nothing happens for so long.
+    #[must_use]
+    pub(crate) const fn with_keep_alive(mut self, keep_alive: Option<Duration>) -> Self {
+        self.keep_alive = keep_alive;
+        self
+    }
+
+    /// The frames, as they come.
+    pub(crate) fn into_stream(self) -> impl Stream<Item = Result<Bytes, Cut>> + Send {
+        unfold(self, async |mut reader| {
+            let item = reader.next_frames().await?;
+            reader.is_over |= item.is_err();
+            Some((item, reader))
+        })
+    }
+
+    async fn next_frames(&mut self) -> Option<Result<Bytes, Cut>> {
+        if !self.first.is_empty() {
+            return Some(Ok(std::mem::take(&mut self.first)));
+        }
+        while !self.is_over {
+            let next = match self.keep_alive.filter(|_| self.view.encoding() == Encoding::Sse) {
+                Some(silence) => timeout(silence, self.advance()).await.unwrap_or(Ok(Next::Silence)),
+                None => self.advance().await,
+            };
+            let frames = match next {
+                Ok(Next::Frames(frames)) => frames,
+                Ok(Next::Silence) => {
+                    let mut comment = Vec::new();
+                    self.view.encoding().write_comment(&mut comment, "keep-alive");
+                    comment
+                }
+                Ok(Next::Over) => return None,
+                Err(cut) => return Some(Err(cut)),
+            };
+            if !frames.is_empty() {
+                return Some(Ok(frames.into()));
+            }
+        }
+        None
+    }
+
+    /// Waits for the next records. Cancel-safe, since the follower is.
+    async fn advance(&mut self) -> Result<Next, Cut> {
+        let deadline = self.deadline.as_ref().map(|deadline| deadline.at);
+        let records = tokio::select! {
+            biased;
+            records = self.follower.next() => records?,
+            () = broken(&mut self.phase) => return Err(Cut::Broken),
+            () = until(deadline) => {
+                self.is_over = true;
+                return Ok(self.deadline.take().map_or(Next::Over, |deadline| Next::Frames(deadline.frames.to_vec())));
+            }
+            () = self.stopping.cancelled() => {
+                // The runs of this server are closed before it stops; whoever reads another's comes back elsewhere.
+                return Ok(Next::Over);
+            }
+        };
+        let (run, mut frames) = (self.view.run(), Vec::new());
+        for record in records.iter().filter(|record| record.run == run) {
+            let skip = std::mem::take(&mut self.skip);
+            if self.view.show(&mut frames, record, skip) {
+                self.is_over = true;
+                break;
+            }
+        }
+        Ok(Next::Frames(frames))
+    }
+}
+
+/// Waits until a run breaks, if it ever does.
+async fn broken(phase: &mut Option<watch::Receiver<Phase>>) {
+    if let Some(phase) = phase
+        && phase.wait_for(|phase| *phase == Phase::Broken).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,231 @@
+//! A server without connections, and clients of it.
+
+use crate::puppet::Puppet;
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+use threadline_log::clock::{Clock, Ids};
+use threadline_log::{Engine, Incarnation, MemoryStore, Options, Timestamp};
+use threadline_protocol::Event;
+use threadline_protocol::Received;
+use threadline_protocol::stages::fold::Fold;
+use threadline_protocol::stages::verify::Verifier;
+use threadline_server::{Agents, App, Settings, router};
+use tokio::time::timeout;
+use tower::ServiceExt;
+
+/// Long enough for anything; tests wait for things themselves.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Default)]
+struct Ticks(AtomicI64);
+
+impl Clock for Ticks {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.fetch_add(1, Ordering::SeqCst))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counted(AtomicU64);
+
+impl Ids for Counted {
+    fn incarnation(&self) -> Incarnation {
+        Incarnation(self.0.fetch_add(1, Ordering::SeqCst) + 7)
+    }
+}
+
+/// A server with one agent, `puppet`, which is the default.
+pub(crate) struct Harness {
+    pub(crate) app: App,
+    pub(crate) agent: Puppet,
+    router: Router,
+}
+
+impl Harness {
+    pub(crate) fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub(crate) fn with(settings: Settings) -> Self {
+        let (clock, ids) = (Arc::new(Ticks::default()), Arc::new(Counted::default()));
+        let engine = Engine::new(Arc::new(MemoryStore::new()), clock, ids, Options::default());
+        let agent = Puppet::default();
+        let agents = Agents::new().with("puppet", Arc::new(agent.clone()));
+        let app = App::new(engine, agents, settings);
+        Self { router: router(app.clone()), app, agent }
+    }
+
+    /// Sends a request with a JSON body.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_with(path, &[], body.to_string()).await
+    }
+
+    pub(crate) async fn post_with(&self, path: &str, headers: &[(&str, &str)], body: String) -> Answer {
+        let mut request = Request::post(path).header(header::HOST, "localhost");
+        if !headers.iter().any(|(name, _)| *name == "content-type") {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(Body::from(body)).unwrap()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut request = Request::get(path).header(header::HOST, "localhost");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let answer = timeout(PATIENCE, self.router.clone().oneshot(request)).await.expect("an answer");
+        let (head, body) = answer.unwrap().into_parts();
+        Answer { status: head.status, headers: head.headers, body, rest: Vec::new() }
+    }
+}
+
+/// A request for a run, as a client of 1.0 sends it.
+pub(crate) fn request(run: &str, messages: &Value) -> Value {
+    json!({
+        "threadId": "t", "runId": run, "protocolVersion": "1.0", "state": {}, "messages": messages,
+        "tools": [], "context": [], "forwardedProps": {},
+    })
+}
+
+/// A user's words.
+pub(crate) fn user(id: &str, content: &str) -> Value {
+    json!({ "id": id, "role": "user", "content": content })
+}
+
+/// An answer, which may go on.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    body: Body,
+    rest: Vec<u8>,
+}
+
+/// One frame of an event stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) id: Option<String>,
+    pub(crate) json: String,
+}
+
+impl Frame {
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_str(&self.json).unwrap()
+    }
+
+    pub(crate) fn kind(&self) -> String {
+        self.value()["type"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Answer {
+    /// The next frame; none when the stream has ended as it should.
+    pub(crate) async fn next(&mut self) -> Option<Frame> {
+        loop {
+            let end = self.rest.windows(2).position(|pair| pair == b"\n\n");
+            if let Some(end) = end {
+                let piece: Vec<u8> = self.rest.drain(..end + 2).collect();
+                if let Some(frame) = frame(&piece) {
+                    return Some(frame);
+                }
+                continue;
+            }
+            let more = timeout(PATIENCE, self.body.frame()).await.expect("a frame");
+            let Some(more) = more else {
+                assert_eq!(self.rest, b"", "half a frame");
+                return None;
+            };
+            self.rest.extend_from_slice(&more.expect("a stream that is not cut").into_data().unwrap());
+        }
+    }
+
+    /// Frames until the one of this type, that one included.
+    pub(crate) async fn until(&mut self, kind: &str) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next().await {
+            let is_last = frame.kind() == kind;
+            frames.push(frame);
+            if is_last {
+                return frames;
+            }
+        }
+        panic!("no {kind} in {frames:#?}")
+    }
+
+    /// All frames to the end.
+    pub(crate) async fn all(mut self) -> Vec<Frame> {
+        if self.status != StatusCode::OK {
+            panic!("{:?}", self.refusal().await);
+        }
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next().await {
+            frames.push(frame);
+        }
+        frames
+    }
+
+    /// All of the body.
+    pub(crate) async fn body(&mut self) -> Bytes {
+        let body = timeout(PATIENCE, std::mem::take(&mut self.body).collect()).await.expect("a body");
+        body.unwrap().to_bytes()
+    }
+
+    /// The body as JSON.
+    pub(crate) async fn json(mut self) -> Value {
+        serde_json::from_slice(&self.body().await).unwrap()
+    }
+
+    /// A refusal: its status and its code.
+    pub(crate) async fn refusal(self) -> (u16, String, Value) {
+        let status = self.status.as_u16();
+        assert!(status >= 400, "{status}");
+        let mut error = self.json().await["error"].take();
+        (status, error["code"].as_str().unwrap().to_owned(), error["details"].take())
+    }
+}
+
+fn frame(piece: &[u8]) -> Option<Frame> {
+    let text = std::str::from_utf8(piece).unwrap();
+    let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+    line("data: ").map(|json| Frame { id: line("id: "), json })
+}
+
+/// The types of frames.
+pub(crate) fn kinds(frames: &[Frame]) -> Vec<String> {
+    frames.iter().map(Frame::kind).collect()
+}
+
+/// What a client holds after these frames, whose strict pipeline accepts all of them.
+pub(crate) fn folded(frames: &[Frame]) -> Fold {
+    let mut verifier = Verifier::default();
+    let mut expander = threadline_protocol::stages::expand::Expander::new();
+    let mut fold = Fold::new();
+    for frame in frames {
+        let received = Received::read(&frame.json).unwrap();
+        assert_eq!(received.departures(), [], "{}", frame.json);
+        let events: Vec<Event<'_>> = expander.expand(received.event()).unwrap().iter().cloned().collect();
+        for event in &events {
+            let errors: Vec<_> = verifier.check(event).into_iter().filter(|one| one.is_error()).collect();
+            assert!(errors.is_empty(), "{errors:?} at {} of {:#?}", frame.json, kinds(frames));
+            fold.apply(event).unwrap_or_else(|warning| panic!("{warning:?}"));
+        }
+    }
+    fold
+}
+
+/// The messages of a fold, as JSON.
+pub(crate) fn messages(fold: &Fold) -> Value {
+    fold.messages().map(|message| serde_json::from_str::<Value>(&message.to_json()).unwrap()).collect()
+}
