@@ -3,6 +3,7 @@
 mod agent;
 mod capabilities;
 mod context;
+pub mod demo;
 mod error;
 mod finish;
 mod ids;
@@ -10,6 +11,8 @@ mod ledger;
 mod options;
 mod outlet;
 mod run;
+#[cfg(feature = "serve")]
+pub mod serve;
 mod state;
 pub mod writer;
 

@@ -169,6 +169,11 @@ impl Outlet {
         }
     }
 
+    /// A new id.
+    pub(crate) fn mint(&self) -> Text<'static> {
+        self.lock().mint(self)
+    }
+
     /// Adds to what models were given and gave.
     pub(crate) fn add_usage(&self, usage: TokenUsage<'static>) {
         self.lock().usage.push(usage);
@@ -198,7 +203,7 @@ impl Outlet {
     /// Ends the run, closing whatever is open.
     pub(crate) fn finish(&self, end: End) {
         let mut inner = self.lock();
-        let usage = std::mem::take(&mut inner.usage);
+        let usage = TokenUsage::totals(&std::mem::take(&mut inner.usage));
         let ended = match end {
             End::Finished(finish) => {
                 inner.close_all(self);

@@ -4,6 +4,7 @@ use crate::json::{Count, Json, JsonNonNull, JsonObject, Reader, Text};
 use crate::message::Message;
 use crate::metadata::Metadata;
 use crate::schema::{Context, Field, Flow, ReadError, Removals, object, tokens, union};
+use std::collections::HashMap;
 use thiserror::Error;
 
 object! {
@@ -245,5 +246,42 @@ object! {
         optional cached_input_tokens with_cached_input_tokens: Count = "cachedInputTokens";
         /// Of the input, what was put into a cache.
         optional cache_write_input_tokens with_cache_write_input_tokens: Count = "cacheWriteInputTokens";
+    }
+}
+
+impl TokenUsage<'_> {
+    /// Sums up what models were given and gave, by provider and model, in the order they first appear. A count that no
+    /// entry has stays absent.
+    #[must_use]
+    pub fn totals<'u, 'a: 'u>(
+        usages: impl IntoIterator<Item = &'u TokenUsage<'a>>,
+    ) -> Vec<TokenUsage<'static>> {
+        let mut totals: Vec<TokenUsage<'static>> = Vec::new();
+        let mut places = HashMap::new();
+        for usage in usages {
+            let key = (usage.provider.clone(), usage.model.clone());
+            let at = *places.entry(key).or_insert_with(|| {
+                let mut total = TokenUsage::new();
+                total.provider = usage.provider.clone().map(Text::into_owned);
+                total.model = usage.model.clone().map(Text::into_owned);
+                totals.push(total);
+                totals.len() - 1
+            });
+            let total = &mut totals[at];
+            add(&mut total.input_tokens, usage.input_tokens);
+            add(&mut total.output_tokens, usage.output_tokens);
+            add(&mut total.total_tokens, usage.total_tokens);
+            add(&mut total.reasoning_tokens, usage.reasoning_tokens);
+            add(&mut total.cached_input_tokens, usage.cached_input_tokens);
+            add(&mut total.cache_write_input_tokens, usage.cache_write_input_tokens);
+        }
+        totals
+    }
+}
+
+/// Adds a count, at most to the largest that the protocol can carry.
+fn add(total: &mut Option<Count>, count: Option<Count>) {
+    if let Some(count) = count {
+        *total = Some(total.map_or(count, |total| total.saturating_add(count)));
     }
 }

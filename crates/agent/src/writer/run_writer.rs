@@ -202,7 +202,13 @@ impl RunWriter {
         self.write(|turn| turn.emit(raw)).await
     }
 
-    /// Adds to what the run's end says that models were given and gave. Models that were added before are added to.
+    /// A new id, unique in the thread: for an interrupt, or for something that needs to be known before it is written.
+    #[must_use]
+    pub fn new_id(&self) -> String {
+        self.outlet.mint().to_str().into_owned()
+    }
+
+    /// Adds to what the run's end says that models were given and gave, summed up by provider and model.
     pub fn add_usage(&self, usage: TokenUsage<'static>) {
         self.outlet.add_usage(usage);
     }

@@ -208,7 +208,7 @@ impl Fold {
     /// What models were given and gave in all runs, by provider and model.
     #[must_use]
     pub fn usage(&self) -> Vec<TokenUsage<'static>> {
-        runs::total_usage(self.runs.iter())
+        TokenUsage::totals(self.runs.iter().flat_map(|run| &run.usage))
     }
 
     /// How many events were applied: a mark for [`changes_since`](Self::changes_since).

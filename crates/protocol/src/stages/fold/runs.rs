@@ -1,10 +1,9 @@
 //! How the runs of a stream went.
 
 use crate::event::{RunError, RunFinished, RunStarted};
-use crate::json::{Count, Text};
+use crate::json::Text;
 use crate::run::{RunOutcome, TokenUsage};
 use crate::schema::{object, tokens};
-use std::collections::HashMap;
 
 object! {
     /// How a run went.
@@ -77,39 +76,5 @@ impl RunSummary<'static> {
 
     fn add_usage(&mut self, usage: Option<&[TokenUsage<'_>]>) {
         self.usage.extend(usage.into_iter().flatten().map(|usage| usage.clone().into_owned()));
-    }
-}
-
-/// Sums up what models were given and gave, by provider and model, in the order they first appear. A count that no
-/// entry has stays absent.
-pub(super) fn total_usage<'r>(
-    runs: impl Iterator<Item = &'r RunSummary<'static>>,
-) -> Vec<TokenUsage<'static>> {
-    let mut totals: Vec<TokenUsage<'static>> = Vec::new();
-    let mut places = HashMap::new();
-    for usage in runs.flat_map(|run| &run.usage) {
-        let key = (usage.provider.clone(), usage.model.clone());
-        let at = *places.entry(key).or_insert_with(|| {
-            let mut total = TokenUsage::new();
-            total.provider = usage.provider.clone();
-            total.model = usage.model.clone();
-            totals.push(total);
-            totals.len() - 1
-        });
-        let total = &mut totals[at];
-        add(&mut total.input_tokens, usage.input_tokens);
-        add(&mut total.output_tokens, usage.output_tokens);
-        add(&mut total.total_tokens, usage.total_tokens);
-        add(&mut total.reasoning_tokens, usage.reasoning_tokens);
-        add(&mut total.cached_input_tokens, usage.cached_input_tokens);
-        add(&mut total.cache_write_input_tokens, usage.cache_write_input_tokens);
-    }
-    totals
-}
-
-/// Adds a count, at most to the largest that the protocol can carry.
-fn add(total: &mut Option<Count>, count: Option<Count>) {
-    if let Some(count) = count {
-        *total = Some(total.map_or(count, |total| total.saturating_add(count)));
     }
 }
