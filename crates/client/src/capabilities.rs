@@ -31,7 +31,7 @@ impl Endpoint {
         let mut request = self.request(Method::GET, &self.address.capabilities, Bytes::new(), forwarded);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         let io = self.connect().await?;
-        let (head, mut body) = exchange::send(io, request, WAIT).await?.into_parts();
+        let (head, mut body) = exchange::send(io, request, self.options.idle_timeout).await?.into_parts();
         match head.status {
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
                 return Ok(None);

@@ -8,6 +8,7 @@ pub mod strace;
 pub mod streams;
 #[rustfmt::skip] // A row a line, as in the protocol's own description.
 pub mod tables;
+pub mod upstream;
 
 use fill::Fill;
 use random::Random;

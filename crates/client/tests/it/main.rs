@@ -1,0 +1,78 @@
+//! The client against agents that play scripts over loopback.
+
+mod answers;
+mod capabilities;
+mod connections;
+mod limits;
+mod requests;
+mod streams;
+mod timeouts;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use std::error::Error;
+use threadline_client::{ClientError, Endpoint, EndpointOptions, ErrorKind, EventStream, SourceEvent};
+use threadline_testkit::upstream::{Step, Upstream};
+
+const STARTED: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#;
+const FINISHED: &str = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#;
+
+fn endpoint(upstream: &Upstream, options: EndpointOptions) -> Endpoint {
+    Endpoint::new(&upstream.url("/agent"), options).expect("a url and options that can be used")
+}
+
+async fn open(endpoint: &Endpoint) -> Result<EventStream, ClientError> {
+    endpoint.run(Bytes::from_static(b"{}"), &HeaderMap::new()).await
+}
+
+/// Opens a run at an agent that plays `script`. The agent is there as long as what is returned.
+async fn opened(script: Vec<Step>, options: EndpointOptions) -> (Upstream, Result<EventStream, ClientError>) {
+    let upstream = Upstream::start([script]).await;
+    let stream = open(&endpoint(&upstream, options)).await;
+    (upstream, stream)
+}
+
+/// All events, and the error that ended them.
+async fn rest(mut stream: EventStream) -> (Vec<SourceEvent>, Option<ClientError>) {
+    let mut events = Vec::new();
+    loop {
+        match stream.next().await {
+            Some(Ok(event)) => events.push(event),
+            Some(Err(error)) => {
+                assert!(stream.next().await.is_none(), "nothing follows an error");
+                return (events, Some(error));
+            }
+            None => {
+                assert!(stream.next().await.is_none(), "nothing follows the end");
+                return (events, None);
+            }
+        }
+    }
+}
+
+/// The events of a run at an agent that plays `script`, as text, and the kind of error that ended them.
+async fn played(script: Vec<Step>, options: EndpointOptions) -> (Vec<String>, Option<ErrorKind>) {
+    let (_upstream, stream) = opened(script, options).await;
+    match stream {
+        Ok(stream) => {
+            let (events, error) = rest(stream).await;
+            (texts(&events), error.as_ref().map(ClientError::kind))
+        }
+        Err(error) => (Vec::new(), Some(error.kind())),
+    }
+}
+
+fn texts(events: &[SourceEvent]) -> Vec<String> {
+    events.iter().map(|event| String::from_utf8(event.bytes.to_vec()).expect("UTF-8")).collect()
+}
+
+/// Everything that an error says, its sources included.
+fn told(error: &ClientError) -> String {
+    let mut text = format!("{error:?} {error}");
+    let mut source = error.source();
+    while let Some(error) = source {
+        text += &format!(" {error}");
+        source = error.source();
+    }
+    text
+}
