@@ -3,6 +3,7 @@
 use crate::{ClientError, Endpoint, Phase};
 use rustls::pki_types::ServerName;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
@@ -25,7 +26,10 @@ impl Endpoint {
     }
 
     async fn connect_untimed(&self) -> io::Result<Box<dyn Io>> {
-        let tcp = connect_tcp(&self.address.host, self.address.port, self.options.connect_timeout).await?;
+        let begun = Instant::now();
+        let addresses: Vec<_> = lookup_host((&*self.address.host, self.address.port)).await?.collect();
+        let left = self.options.connect_timeout.saturating_sub(begun.elapsed());
+        let tcp = connect_to_any(&addresses, left).await?;
         // A request is written in one go, and nobody waits for more of it.
         tcp.set_nodelay(true)?;
         let Some(tls) = &self.tls else { return Ok(Box::new(tcp)) };
@@ -34,11 +38,10 @@ impl Endpoint {
     }
 }
 
-/// Tries the addresses of a host one after the other, each for an equal share of the time that is left, so that one that
-/// swallows everything does not hide the next.
-async fn connect_tcp(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> {
+/// Tries addresses one after the other, each for an equal share of the time that is left, so that one that swallows everything
+/// does not hide the next.
+async fn connect_to_any(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpStream> {
     let begun = Instant::now();
-    let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
     let mut last_error = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for (left, address) in (1..=addresses.len()).rev().zip(addresses) {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
@@ -50,4 +53,30 @@ async fn connect_tcp(host: &str, port: u16, limit: Duration) -> io::Result<TcpSt
         }
     }
     Err(last_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadline_testkit::upstream::Deaf;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn an_address_that_refuses_or_swallows_does_not_hide_the_next() {
+        let bound = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (deaf, listener, refusing) = (Deaf::new().await, bound().await, bound().await);
+        let (there, refuses) = (listener.local_addr().unwrap(), refusing.local_addr().unwrap());
+        drop(refusing);
+        tokio::time::pause();
+        let begun = Instant::now();
+        let addresses = [refuses, deaf.address(), there];
+        let tcp = connect_to_any(&addresses, Duration::from_secs(10)).await.unwrap();
+        assert_eq!(tcp.peer_addr().unwrap(), there);
+        assert!(begun.elapsed() >= Duration::from_secs(5), "half of what was left is for each of two");
+
+        let error = connect_to_any(&[refuses], Duration::MAX).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let error = connect_to_any(&[], Duration::MAX).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
 }

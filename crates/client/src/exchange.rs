@@ -32,20 +32,19 @@ pub(crate) async fn send(
     let mut connection: Option<Connection> = Some(Box::pin(connection));
     let mut response = pin!(sender.send_request(request));
     let response = poll_fn(|cx| {
-        // What ends the connection also reaches the response, and says more there.
-        let _ended = drive(&mut connection, cx);
+        drive(&mut connection, cx);
         response.as_mut().poll(cx)
     });
     let response = response.await.map_err(ClientError::from_hyper)?;
     let idle = Box::pin(sleep(idle_timeout));
-    Ok(response.map(|incoming| Body { incoming, connection, failure: None, idle, idle_timeout }))
+    Ok(response.map(|incoming| Body { incoming, connection, idle, idle_timeout }))
 }
 
-/// Lets the connection do what it can, and gives how it ended, once.
-fn drive(connection: &mut Option<Connection>, cx: &mut Context<'_>) -> Option<hyper::Error> {
-    let Poll::Ready(ended) = connection.as_mut()?.as_mut().poll(cx) else { return None };
-    *connection = None;
-    ended.err()
+/// Lets the connection do what it can. How it ended, if it did, is also said by the response or its body.
+fn drive(connection: &mut Option<Connection>, cx: &mut Context<'_>) {
+    if connection.as_mut().is_some_and(|connection| connection.as_mut().poll(cx).is_ready()) {
+        *connection = None;
+    }
 }
 
 /// The body of an answer, and the connection that it comes from.
@@ -53,8 +52,6 @@ pub(crate) struct Body {
     incoming: Incoming,
     /// Gone once it has ended. What it has read by then can still be taken.
     connection: Option<Connection>,
-    /// What ended the connection. Told once everything that came before has been taken.
-    failure: Option<hyper::Error>,
     idle: Pin<Box<Sleep>>,
     idle_timeout: Duration,
 }
@@ -72,7 +69,7 @@ impl Body {
         // Asking comes first: the connection reads only for a body that was asked for.
         let mut piece = self.poll_piece(cx);
         if piece.is_pending() {
-            self.failure = drive(&mut self.connection, cx).or(self.failure.take());
+            drive(&mut self.connection, cx);
             piece = self.poll_piece(cx);
         }
         // Only then is the clock looked at: what came while nobody asked is not late.
@@ -97,7 +94,7 @@ impl Body {
                     Err(_) => continue,
                 },
                 Some(Err(error)) => Some(Err(ClientError::from_hyper(error))),
-                None => self.failure.take().map(|error| Err(ClientError::from_hyper(error))),
+                None => None,
             };
             return Poll::Ready(item);
         }

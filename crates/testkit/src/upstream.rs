@@ -1,8 +1,10 @@
 //! An agent that plays a script: raw bytes of HTTP over loopback, step by step, so that anything can be played that an agent
 //! or a network might do.
 
+mod deaf;
 mod script;
 
+pub use deaf::Deaf;
 pub use script::{
     Signal, Step, answer, chunk, head, last_chunk, protobuf_answer, protobuf_body, sse_answer, sse_body,
 };

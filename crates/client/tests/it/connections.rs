@@ -1,9 +1,9 @@
 //! Connections: none to be had, given back at once, and not read ahead.
 
-use super::{STARTED, endpoint, open, opened, rest, told};
+use super::{STARTED, endpoint, open, opened, told};
 use std::time::Duration;
 use threadline_client::{ClientError, Endpoint, EndpointOptions, ErrorKind};
-use threadline_testkit::upstream::{Signal, Step, Upstream, head, sse_answer, sse_body};
+use threadline_testkit::upstream::{Signal, Step, Upstream, head, sse_body};
 use tokio::net::TcpListener;
 use tokio::time::{pause, sleep};
 
@@ -19,15 +19,6 @@ async fn nobody_there_is_unreachable() {
         assert_eq!(error.to_string(), format!("agent cannot be reached. host={host}"));
         assert!(!told(&error).contains("key"));
     }
-}
-
-#[tokio::test]
-async fn every_address_of_a_host_is_tried() {
-    // Where `localhost` has two addresses, the agent is at the second one.
-    let upstream = Upstream::start([sse_answer(&[STARTED])]).await;
-    let url = format!("http://localhost:{}/", upstream.address().port());
-    let stream = open(&Endpoint::new(&url, EndpointOptions::default()).unwrap()).await.unwrap();
-    assert_eq!(rest(stream).await.0.len(), 1);
 }
 
 #[tokio::test]
