@@ -68,11 +68,9 @@ mod tests {
         let (there, refuses) = (listener.local_addr().unwrap(), refusing.local_addr().unwrap());
         drop(refusing);
         tokio::time::pause();
-        let begun = Instant::now();
-        let addresses = [refuses, deaf.address(), there];
-        let tcp = connect_to_any(&addresses, Duration::from_secs(10)).await.unwrap();
+        let (addresses, limit) = ([refuses, deaf.address(), there], Duration::from_secs(10));
+        let tcp = timeout(limit, connect_to_any(&addresses, limit)).await.expect("time is left").unwrap();
         assert_eq!(tcp.peer_addr().unwrap(), there);
-        assert!(begun.elapsed() >= Duration::from_secs(5), "half of what was left is for each of two");
 
         let error = connect_to_any(&[refuses], Duration::MAX).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);

@@ -122,7 +122,9 @@ async fn what_a_refusal_says_is_not_waited_for_long() {
     let run = tokio::spawn(async move { open(&endpoint).await });
     said.wait().await;
     pause();
+    let since = Instant::now();
     let error = run.await.unwrap().unwrap_err();
     let ClientError::Status { body, .. } = error else { panic!("{error}") };
     assert_eq!(body, "so far");
+    assert!(since.elapsed() < 2 * MINUTE);
 }
