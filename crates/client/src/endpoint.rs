@@ -37,7 +37,7 @@ pub struct EndpointOptions {
     /// How long the agent may send nothing, not even a comment, once it has begun to answer. 5 min. Time in which nobody asks
     /// for events does not count against an agent that has sent some.
     pub idle_timeout: Duration,
-    /// How large a line and an event may be. 10 MiB.
+    /// How large a line and an event may be, the JSON for a protobuf frame included. 10 MiB.
     pub limits: Limits,
     /// How large the whole answer may be, in bytes, comments included. 1 GiB.
     pub body_bytes_max: u64,

@@ -162,7 +162,11 @@ impl fmt::Debug for EventStream {
 /// From the bytes of a body to events.
 enum Decoder {
     Sse(SseDecoder),
-    Protobuf(PrefixedDecoder),
+    Protobuf {
+        decoder: PrefixedDecoder,
+        /// Of an event as JSON too, which may be several times as long as its frame.
+        event_bytes_max: usize,
+    },
     /// After an error, which ends everything.
     Done,
 }
@@ -171,14 +175,17 @@ impl Decoder {
     fn new(framing: Framing, limits: Limits) -> Self {
         match framing {
             Framing::Sse => Self::Sse(SseDecoder::new(limits)),
-            Framing::Protobuf => Self::Protobuf(PrefixedDecoder::new(limits)),
+            Framing::Protobuf => Self::Protobuf {
+                decoder: PrefixedDecoder::new(limits),
+                event_bytes_max: limits.event_bytes_max,
+            },
         }
     }
 
     fn push(&mut self, piece: &[u8]) {
         match self {
             Self::Sse(decoder) => decoder.push(piece),
-            Self::Protobuf(decoder) => decoder.push(piece),
+            Self::Protobuf { decoder, .. } => decoder.push(piece),
             Self::Done => {}
         }
     }
@@ -186,7 +193,7 @@ impl Decoder {
     fn finish(&mut self) {
         match self {
             Self::Sse(decoder) => decoder.finish(),
-            Self::Protobuf(decoder) => decoder.finish(),
+            Self::Protobuf { decoder, .. } => decoder.finish(),
             Self::Done => {}
         }
     }
@@ -198,7 +205,13 @@ impl Decoder {
                     .next_event()?
                     .map(|frame| SourceEvent { bytes: Bytes::copy_from_slice(frame.data), form: Form::Json }),
             ),
-            Self::Protobuf(decoder) => Some(decoder.next_event()?.map(|frame| from_protobuf(frame.bytes))),
+            Self::Protobuf { decoder, event_bytes_max } => Some(decoder.next_event()?.and_then(|frame| {
+                let (event, limit) = (from_protobuf(frame.bytes), *event_bytes_max);
+                if event.bytes.len() > limit {
+                    return Err(DecodeError::EventTooLarge { limit, place: frame.place });
+                }
+                Ok(event)
+            })),
             Self::Done => None,
         }
     }

@@ -31,13 +31,16 @@ async fn a_line_may_be_as_long_as_the_limit() {
 }
 
 #[tokio::test]
-async fn a_protobuf_frame_may_be_as_large_as_the_limit() {
-    let body = protobuf_body(&[STARTED]);
-    let script = answer("200 OK", "application/vnd.ag-ui.event+proto", &body);
-    let fits = Limits { event_bytes_max: body.len(), ..Limits::default() };
-    assert_eq!(played(script.clone(), options(fits)).await, (vec![STARTED.to_owned()], None));
-    let tight = Limits { event_bytes_max: body.len() - 1, ..Limits::default() };
-    assert_eq!(played(script, options(tight)).await, (Vec::new(), TOO_LARGE));
+async fn a_protobuf_frame_may_be_as_large_as_the_limit_and_so_may_its_json() {
+    let protobuf = |body: &[u8]| answer("200 OK", "application/vnd.ag-ui.event+proto", body);
+    let limited = |event_bytes_max| options(Limits { event_bytes_max, ..Limits::default() });
+    // No event, which is given as it is, without its length.
+    let frame = protobuf(b"\0\0\0\x04zzzz");
+    assert_eq!(played(frame.clone(), limited(8)).await, (vec!["zzzz".to_owned()], None));
+    assert_eq!(played(frame, limited(7)).await, (Vec::new(), TOO_LARGE));
+    let event = protobuf(&protobuf_body(&[STARTED, STARTED]));
+    assert_eq!(played(event.clone(), limited(STARTED.len())).await, (vec![STARTED.to_owned(); 2], None));
+    assert_eq!(played(event, limited(STARTED.len() - 1)).await, (Vec::new(), TOO_LARGE));
 }
 
 #[tokio::test]

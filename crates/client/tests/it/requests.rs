@@ -65,6 +65,16 @@ async fn headers_are_sent_but_none_takes_the_place_of_ours() {
     }
 }
 
+#[tokio::test]
+async fn a_large_input_arrives_whole() {
+    let upstream = Upstream::start([sse_answer(&[STARTED])]).await;
+    let endpoint = Endpoint::new(&upstream.url("/"), EndpointOptions::default()).unwrap();
+    let input = Bytes::from(vec![b'x'; 32 * 1024 * 1024]);
+    let mut stream = endpoint.run(input.clone(), &HeaderMap::new()).await.unwrap();
+    assert_eq!(stream.next().await.unwrap().unwrap().bytes, STARTED);
+    assert!(upstream.requests()[0].body == input);
+}
+
 #[test]
 fn headers_that_are_ours_cannot_be_configured() {
     for name in ["host", "content-length", "transfer-encoding", "accept", "content-type", "connection"] {
