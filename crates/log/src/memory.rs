@@ -274,6 +274,10 @@ impl Store for MemoryStore {
         self.lock().may_write().err().map(|error| error.to_string())
     }
 
+    fn ailments(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     async fn close(&self) {
         self.lock().closed = true;
     }

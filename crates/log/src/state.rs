@@ -317,8 +317,9 @@ impl ThreadState {
             }
             Fact::Ended { run, end, .. } => {
                 if let Some(run) = self.runs.get_mut(run.index()) {
+                    // Stores may state a fact again whose first statement is lost.
+                    self.ended += u32::from(run.is_running());
                     (run.end, run.ended) = (Some(end.clone()), Some(time));
-                    self.ended += 1;
                 }
             }
             Fact::Checkpointed { run, lineage, .. } => {

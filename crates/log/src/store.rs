@@ -223,6 +223,9 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Why the store takes no writes, if it does not.
     fn trouble(&self) -> Option<String>;
 
+    /// What is wrong though the store takes writes: damage that it has come across, work in the background that fails.
+    fn ailments(&self) -> Vec<String>;
+
     /// Ends all work in good order. Whoever writes afterwards gets [`Error::Unavailable`].
     async fn close(&self);
 }

@@ -41,6 +41,14 @@ pub struct MetadataChange {
 }
 
 impl Metadata {
+    /// The change that makes all of it true.
+    #[must_use]
+    pub fn as_change(&self) -> MetadataChange {
+        let Self { name, archived, agent, labels } = self.clone();
+        let labels = labels.into_iter().map(|(label, value)| (label, Some(value))).collect();
+        MetadataChange { name, archived: Some(archived), agent, labels }
+    }
+
     /// Makes a change.
     pub fn apply(&mut self, change: &MetadataChange) {
         if let Some(name) = &change.name {

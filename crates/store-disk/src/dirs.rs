@@ -5,6 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Bytes that are copied at once.
+const COPY_BYTES: usize = 1 << 20;
+
 /// The directories of a store, each a disk of its own to whoever uses it.
 #[derive(Debug, Clone)]
 pub struct Directories {
@@ -39,8 +42,25 @@ impl Directories {
         })
     }
 
+    /// Copies a file to where damaged ones are kept, durably.
+    pub(crate) fn copy_aside(&self, from: &dyn Disk, name: &str) -> io::Result<()> {
+        let to = self.damaged()?;
+        let (source, copy) = (from.open(name)?, to.create(name)?);
+        let size = source.size()?;
+        let mut at = 0;
+        let mut buffer = vec![0; COPY_BYTES];
+        while at < size {
+            let piece = usize::try_from(size - at).unwrap_or(COPY_BYTES).min(COPY_BYTES);
+            source.read_exact_at(&mut buffer[..piece], at)?;
+            copy.write_all_at(&buffer[..piece], at)?;
+            at += piece as u64;
+        }
+        copy.sync_data()?;
+        to.sync_dir()
+    }
+
     /// Where damaged files are kept.
-    pub(crate) fn damaged(&self) -> io::Result<Arc<dyn Disk>> {
+    fn damaged(&self) -> io::Result<Arc<dyn Disk>> {
         match &self.damaged {
             Damaged::At(path) => Ok(Arc::new(RealDisk::new(path)?)),
             #[cfg(any(test, feature = "sim"))]

@@ -1,6 +1,8 @@
 //! What a store is made of, and the work that goes on behind it.
 
+use crate::ailments::Ailments;
 use crate::catalogue::{Catalogue, CatalogueError, Changes};
+use crate::dirs::Directories;
 use crate::fs::DirLock;
 use crate::history::{HistoryError, Shelf};
 use crate::journal::{CommitError, Committed, Damage, Journal, ReadError};
@@ -32,6 +34,9 @@ pub(crate) struct Engine {
     sealing: Mutex<Option<u64>>,
     /// Damage to segments that have lost something. They are kept as they are, and nothing is written.
     pub(crate) damaged: BTreeMap<u64, Damage>,
+    /// What is wrong though writes are taken.
+    pub(crate) ailments: Ailments,
+    pub(crate) directories: Directories,
     /// Changes that the catalogue has not taken, though it should have.
     flushing: Mutex<Option<Changes>>,
     lock: Mutex<Option<DirLock>>,
@@ -177,6 +182,7 @@ impl Engine {
         shelf: Shelf,
         limits: Limits,
         damaged: BTreeMap<u64, Damage>,
+        directories: Directories,
         lock: DirLock,
     ) -> Self {
         Self {
@@ -188,6 +194,8 @@ impl Engine {
             layout: RwLock::default(),
             sealing: Mutex::default(),
             damaged,
+            ailments: Ailments::default(),
+            directories,
             flushing: Mutex::default(),
             lock: Mutex::new(Some(lock)),
             is_closed: AtomicBool::new(false),
@@ -275,7 +283,7 @@ pub(crate) fn keep_sealing(core: &Core, engine: &Weak<Engine>) {
     while let Some(segment) = core.wait_for_segment(last) {
         last = segment;
         let Some(engine) = engine.upgrade() else { return };
-        // The segments stay, and are tried again after the next one.
+        // The segments stay, and are tried again after the next one. Whoever asks for the store's health is told.
         _ = engine.seal(segment, false);
     }
 }

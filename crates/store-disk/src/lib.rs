@@ -5,6 +5,7 @@
 //! catalogue in SQLite keeps what would otherwise have to be read again. The log and the history are the truth; the catalogue can be
 //! lost.
 
+mod ailments;
 mod catalogue;
 mod dirs;
 pub mod doctor;
@@ -21,6 +22,7 @@ mod open;
 mod overlay;
 mod read;
 mod rebuild;
+mod restated;
 mod seal;
 mod store;
 mod unsealed;

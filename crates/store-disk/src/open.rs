@@ -155,7 +155,7 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
     let mut journal_options = journal::Options::new(salt);
     journal_options.segment_bytes = options.segment_bytes;
     let visitor = |found: Found<'_>| visit(&mut overlay, &mut replays, watermark, &found);
-    let (journal, recovery) = Journal::open(directories.log, &journal_options, visitor)?;
+    let (journal, recovery) = Journal::open(directories.log.clone(), &journal_options, visitor)?;
     let live: BTreeSet<u64> = journal.segments().iter().map(|segment| segment.number).collect();
     start.settle()?;
     let leftover: Vec<u64> = start.sealed.intersection(&live).copied().collect();
@@ -187,7 +187,8 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
         rebuilt: rebuild.filter(|_| !is_new),
         replayed: replays.len(),
     };
-    Ok((Engine::new(overlay, journal, catalogue, shelf, limits, damaged, lock), report))
+    let engine = Engine::new(overlay, journal, catalogue, shelf, limits, damaged, directories, lock);
+    Ok((engine, report))
 }
 
 fn identify(directories: &Directories, time: Timestamp) -> Result<(Salt, bool), OpenError> {

@@ -8,6 +8,7 @@ use crate::entry::{BatchHead, FactEntry};
 use crate::history::Mark;
 use crate::kept::{Compacted, Kept};
 use crate::numbered::{ByNumber, Numbers};
+use crate::restated::restated;
 use crate::unsealed::Unsealed;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -129,6 +130,12 @@ impl Overlay {
     pub(crate) fn kept(&self, no: u64) -> Option<Kept> {
         let hot = self.hot.get(&no)?;
         hot.durable.as_ref().map(|state| Kept::of(state, &hot.compacted))
+    }
+
+    /// The facts about a thread in use, made anew. None if it was deleted.
+    pub(crate) fn restated(&self, no: u64) -> Option<Vec<FactEntry>> {
+        let hot = self.hot.get(&no)?;
+        hot.durable.as_ref().map(|state| restated(state, &hot.compacted))
     }
 
     /// Whether a thread is in use, though it may be deleted.
@@ -389,7 +396,7 @@ pub(crate) fn apply(key: &ThreadKey, state: &mut Option<ThreadState>, item: &Ite
     match item {
         Item::Fact { time, fact, .. } => match fact {
             Fact::Created { incarnation, .. } => {
-                *state = Some(ThreadState::new(key.clone(), *incarnation, *time));
+                state.get_or_insert_with(|| ThreadState::new(key.clone(), *incarnation, *time));
             }
             Fact::Deleted => *state = None,
             fact => {

@@ -115,9 +115,8 @@ impl Engine {
                 })?)
             }
             Source::Unsealed(batch) => {
-                let UnsealedBatch { first, count, run, mark } = batch;
-                let head = BatchHead { first, count, run, time: Timestamp(0) };
-                if !reading.wants(head)? {
+                let UnsealedBatch { first, mark, .. } = batch;
+                if !reading.wants(batch.head())? {
                     return Ok(Vec::new());
                 }
                 let (head, body) = self.unsealed_batch(reading.thread, first, mark)?;

@@ -96,10 +96,12 @@ fn take_facts(shelf: &Shelf, index: &Index, threads: &mut HashMap<u64, Rebuilt>)
 fn take_fact(threads: &mut HashMap<u64, Rebuilt>, no: u64, item: &Item) {
     let Item::Fact { fact, delta, tail, .. } = item else { return };
     if let Fact::Created { key, .. } = fact {
-        threads.insert(
-            no,
-            Rebuilt { key: key.clone(), state: None, compacted: Compacted::new(), words: BTreeMap::new() },
-        );
+        threads.entry(no).or_insert_with(|| Rebuilt {
+            key: key.clone(),
+            state: None,
+            compacted: Compacted::new(),
+            words: BTreeMap::new(),
+        });
     }
     let Some(thread) = threads.get_mut(&no) else { return };
     overlay::apply(&thread.key, &mut thread.state, item);

@@ -3,18 +3,25 @@
 //! The oldest segments go first, so that history always comes before the journal. The file is whole before the catalogue learns of it,
 //! and that is durable before the segments are released. From the moment the file has its name it
 //! counts: whoever finds it and some of its segments releases these.
+//!
+//! An entry that has rotten is left out, and its segment put aside as it is: it must not keep all others from being sealed. Who
+//! reads its offsets is told that they are missing; facts are stated anew from what is known of the thread.
 
+use crate::ailments::Rotten;
 use crate::catalogue::CatalogueError;
 use crate::engine::Engine;
-use crate::entry::{BatchHead, CHECKPOINT, DELETED, FactEntry, OPENED};
+use crate::entry::{Attached, BatchHead, CHECKPOINT, DELETED, FactEntry, OPENED, encode_fact};
 use crate::history::{BlockAbout, BlockBuilder, BlockKind, HistoryWriter, Index, Mark, Place, Span};
+use crate::journal::format::segment_name;
 use crate::journal::{ReleaseError, SubmitError};
 use crate::kept::Kept;
+use crate::restated::restated;
 use crate::unsealed::UnsealedThread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::PoisonError;
-use threadline_log::{Error, RunNo};
+use threadline_log::fact::Fact;
+use threadline_log::{Error, RunNo, Timestamp};
 
 /// Why sealing stopped. Nothing is lost: what was not sealed is where it was.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +55,12 @@ impl Engine {
     ///
     /// Everything before the segment `active` was completed. Segments do not wait for runs to end if they must not, or are too many.
     pub(crate) fn seal(&self, active: u64, must: bool) -> Result<(), SealError> {
+        let sealed = self.seal_before(active, must);
+        self.ailments.note_sealing(&sealed);
+        sealed
+    }
+
+    fn seal_before(&self, active: u64, must: bool) -> Result<(), SealError> {
         let mut begun = self.begin_sealing()?;
         let sources = self.choose(active, must);
         let Some(last) = sources.last() else { return Ok(()) };
@@ -122,12 +135,18 @@ impl Engine {
             ..Index::default()
         };
         let mut writer = HistoryWriter::new(self.shelf.disk().clone(), index)?;
+        let mut rotten = Rotten::new();
         for (no, thread) in unsealed {
             match self.kept(*no)? {
-                Some(kept) => self.seal_thread(&mut writer, *no, &kept, thread)?,
-                None => self.seal_tombstone(&mut writer, *no, thread)?,
+                Some(kept) => self.seal_thread(&mut writer, *no, &kept, thread, &mut rotten)?,
+                None => self.seal_tombstone(&mut writer, *no, thread, &mut rotten)?,
             }
         }
+        // Before the file counts, because then the segments may go.
+        for segment in rotten.keys() {
+            self.directories.copy_aside(&*self.directories.log, &segment_name(*segment))?;
+        }
+        self.ailments.note_rotten(rotten);
         let index = writer.index_mut();
         if index.blocks.is_empty() && index.spans.is_empty() {
             writer.abandon()?;
@@ -147,18 +166,31 @@ impl Engine {
         Ok(self.catalogue.thread_by_no(no)?.map(|stored| Kept::of(&stored.state, &stored.compacted)))
     }
 
+    /// The facts about a thread, made anew.
+    fn restated(&self, no: u64) -> Result<Vec<FactEntry>, CatalogueError> {
+        let in_use = self.core.overlay().restated(no);
+        if let Some(facts) = in_use {
+            return Ok(facts);
+        }
+        let stored = self.catalogue.thread_by_no(no)?;
+        Ok(stored.map(|stored| restated(&stored.state, &stored.compacted)).unwrap_or_default())
+    }
+
     /// Of a deleted thread nothing is kept, but that it was deleted as long as history has more of it.
     fn seal_tombstone(
         &self,
         writer: &mut HistoryWriter,
         no: u64,
         thread: &UnsealedThread,
+        rotten: &mut Rotten,
     ) -> Result<(), SealError> {
         let Some(deleted) = thread.facts.iter().find(|fact| fact.kind == DELETED) else { return Ok(()) };
         if self.catalogue.has_blocks_elsewhere(no, 0)? {
             let mut blocks = FactBlocks::new(no);
             blocks.about.tombstone = true;
-            blocks.push(writer, &self.unsealed_fact(no, deleted.mark)?)?;
+            let fact = readable(self.unsealed_fact(no, deleted.mark), deleted.mark, rotten)?;
+            let anew = || encode_fact(Timestamp(0), 0, &Fact::Deleted, &Attached::default());
+            blocks.push(writer, &fact.unwrap_or_else(anew))?;
             blocks.end(writer)?;
         }
         Ok(())
@@ -170,16 +202,32 @@ impl Engine {
         no: u64,
         kept: &Kept,
         thread: &UnsealedThread,
+        rotten: &mut Rotten,
     ) -> Result<(), SealError> {
         let mut blocks = FactBlocks::new(no);
+        let mut is_whole = true;
         for fact in &thread.facts {
-            blocks.push(writer, &self.unsealed_fact(no, fact.mark)?)?;
+            match readable(self.unsealed_fact(no, fact.mark), fact.mark, rotten)? {
+                Some(fact) => blocks.push(writer, &fact)?,
+                None => is_whole = false,
+            }
+        }
+        if !is_whole {
+            for fact in self.restated(no)? {
+                blocks.push(writer, &fact)?;
+            }
         }
         blocks.end(writer)?;
         let mut blocks = RecordBlocks::new(no);
         let mut spans: BTreeMap<RunNo, Span> = BTreeMap::new();
         for batch in &thread.batches {
-            let (head, body) = self.unsealed_batch(no, batch.first, batch.mark)?;
+            let read = self.unsealed_batch(no, batch.first, batch.mark);
+            let Some((head, body)) = readable(read, batch.mark, rotten)? else {
+                // Its offsets are not given a second time.
+                let head = batch.head();
+                spans.entry(head.run).or_insert(Span::before(no, &head)).add(&head, &[]);
+                continue;
+            };
             spans.entry(head.run).or_insert(Span::before(no, &head)).add(&head, &body);
             if let Some((head, body)) = kept.keep(head, body)? {
                 blocks.push(writer, head, &body)?;
@@ -188,6 +236,17 @@ impl Engine {
         blocks.end(writer)?;
         writer.index_mut().spans.extend(spans.into_values());
         Ok(())
+    }
+}
+
+/// What was read of the journal. None if it has rotten, which is noted.
+fn readable<T>(read: Result<T, Error>, mark: Mark, rotten: &mut Rotten) -> Result<Option<T>, Error> {
+    match read {
+        Err(error @ Error::Corrupt { .. }) => {
+            rotten.entry(mark.segment).or_insert_with(|| error.to_string());
+            Ok(None)
+        }
+        read => read.map(Some),
     }
 }
 

@@ -225,6 +225,10 @@ impl Store for DiskStore {
         self.engine.trouble()
     }
 
+    fn ailments(&self) -> Vec<String> {
+        self.engine.ailments.lines()
+    }
+
     async fn close(&self) {
         self.engine.core.stop();
         let closed = self.engine.in_background(|engine| {

@@ -1,11 +1,11 @@
 //! Where the data is that is in the journal and not yet in history.
 
-use crate::entry::{DELETED, FORGOTTEN, fact_kind};
+use crate::entry::{BatchHead, DELETED, FORGOTTEN, fact_kind};
 use crate::history::Mark;
 use crate::numbered::ByNumber;
 use crate::overlay::Item;
 use std::ops::Range;
-use threadline_log::RunNo;
+use threadline_log::{RunNo, Timestamp};
 
 /// A batch of records in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,11 @@ pub(crate) struct UnsealedBatch {
 }
 
 impl UnsealedBatch {
+    /// Its place among the records, without its time, which is in the journal.
+    pub(crate) fn head(&self) -> BatchHead {
+        BatchHead { first: self.first, count: self.count, run: self.run, time: Timestamp(0) }
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.first + u64::from(self.count)
     }

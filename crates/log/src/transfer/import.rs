@@ -228,7 +228,7 @@ impl Importer {
         Ok(OpenRun {
             thread: export.thread.clone(),
             incarnation: self.engine.ids().incarnation(),
-            metadata: everything(&export.metadata),
+            metadata: export.metadata.as_change(),
             seen: RunsSeen::default(),
             id: id.clone(),
             parent: parent.transpose()?,
@@ -390,11 +390,4 @@ impl Importer {
 
 fn read_line(json: &str) -> Result<Line<'_>, Error> {
     serde_json::from_str(json).map_err(|error| Error::Invalid(format!("no line of an export: {error}")))
-}
-
-/// A change that makes metadata what they are.
-fn everything(metadata: &Metadata) -> MetadataChange {
-    let Metadata { name, archived, agent, labels } = metadata.clone();
-    let labels = labels.into_iter().map(|(label, value)| (label, Some(value))).collect();
-    MetadataChange { name, archived: Some(archived), agent, labels }
 }

@@ -17,9 +17,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// Bytes that are copied at once.
-const COPY_BYTES: usize = 1 << 20;
-
 /// Makes the catalogue anew.
 ///
 /// # Errors
@@ -184,19 +181,7 @@ fn derive_places(block: &Block, entry: &mut BlockEntry) {
 
 /// Copies a file to where damaged ones are kept.
 fn copy_aside(from: &dyn Disk, name: &str, directories: &Directories, report: &mut Report) -> io::Result<()> {
-    let to = directories.damaged()?;
-    let (source, copy) = (from.open(name)?, to.create(name)?);
-    let size = source.size()?;
-    let mut at = 0;
-    let mut buffer = vec![0; COPY_BYTES];
-    while at < size {
-        let piece = usize::try_from(size - at).unwrap_or(COPY_BYTES).min(COPY_BYTES);
-        source.read_exact_at(&mut buffer[..piece], at)?;
-        copy.write_all_at(&buffer[..piece], at)?;
-        at += piece as u64;
-    }
-    copy.sync_data()?;
-    to.sync_dir()?;
+    directories.copy_aside(from, name)?;
     report.put_aside.push(name.to_owned());
     report.find(Severity::Damage, name, "what it still held was salvaged, and it was put aside");
     Ok(())

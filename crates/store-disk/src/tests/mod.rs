@@ -8,5 +8,6 @@ mod doctor;
 mod erase;
 mod faults;
 mod races;
+mod rotten;
 mod script;
 mod sim;
