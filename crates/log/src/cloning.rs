@@ -20,7 +20,7 @@ impl Engine {
     /// Copies a thread up to a point into a new one. The two have nothing in common afterwards.
     ///
     /// # Errors
-    /// If the new one exists, or records that are needed were trimmed, or that of the offset was compacted.
+    /// If the new one exists, or records that are needed were trimmed, or that of the offset was compacted. Then there is no new one.
     pub async fn clone_thread(
         &self,
         from: &ThreadKey,
@@ -58,12 +58,19 @@ impl Engine {
             cause: Cause::Cancelled,
         };
         let mut importer = self.import(options);
-        while let Some(lines) = exporter.next().await? {
+        loop {
+            let lines = match exporter.next().await {
+                Ok(Some(lines)) => lines,
+                Ok(None) => return importer.finish().await.map(|_| ()),
+                Err(error) => {
+                    importer.abandon().await?;
+                    return Err(error);
+                }
+            };
             let lines = std::str::from_utf8(&lines).expect("exports are made of JSON");
             for line in lines.lines() {
                 importer.push(line).await?;
             }
         }
-        importer.finish().await.map(|_| ())
     }
 }

@@ -3,12 +3,14 @@
 use crate::clock::{Clock, Ids};
 use crate::error::Error;
 use crate::follow::Follower;
+use crate::kin::Sought;
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 use crate::record::{NewRecord, Record};
 use crate::run::{RunEnd, RunInfo};
 use crate::store::{Ack, Append, Claim, Page, Store};
 use crate::tail::Tails;
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
+use crate::to_its_end::to_its_end;
 use crate::upkeep::Upkeep;
 use std::ops::Range;
 use std::sync::Arc;
@@ -84,7 +86,7 @@ pub struct RunWriter {
 pub struct Batch {
     /// The records, at least one.
     pub records: Vec<NewRecord>,
-    /// Makes a repetition land once.
+    /// Makes a repetition land once, as long as the run goes on and [`KEYS_KEPT_MS`](crate::store::KEYS_KEPT_MS) longer.
     pub key: Option<AppendKey>,
     /// Where the caller thinks that the tail is.
     pub expected_tail: Option<u64>,
@@ -162,8 +164,8 @@ impl Engine {
     /// As [`Store::append`].
     ///
     /// # Cancel safety
-    /// If the future is dropped, the records may or may not be appended; with a key, it can be repeated. Until then, or until
-    /// something else is appended, those who follow the thread may not hear of them.
+    /// If the future is dropped, the append goes on without its caller: the records may or may not be appended, and with a key it
+    /// can be repeated. Those who follow the thread hear of all that becomes durable.
     pub async fn append(&self, writer: &RunWriter, batch: Batch) -> Result<Ack, Error> {
         self.append_at(writer, batch, self.now()).await
     }
@@ -189,15 +191,20 @@ impl Engine {
             end,
             time,
         };
-        let ack = self.store().append(append).await?;
-        self.publish(writer.incarnation, writer.run, &ack, followed);
-        if ends {
-            // It can be made later, by whoever needs it first.
-            // Boxed, because few appends end a run and all would carry its future.
-            let _ = Box::pin(self.keep_checkpoint(&writer.thread, writer.run)).await;
-            self.changed(ThreadChange::Changed(writer.thread.clone()));
-        }
-        Ok(ack)
+        let (engine, incarnation, run) = (self.clone(), writer.incarnation, writer.run);
+        let ended = ends.then(|| writer.thread.clone());
+        to_its_end(async move {
+            let ack = engine.store().append(append).await?;
+            engine.publish(incarnation, run, &ack, followed);
+            if let Some(thread) = ended {
+                // It can be made later, by whoever needs it first.
+                // Boxed, because few appends end a run and all would carry its future.
+                let _ = Box::pin(engine.keep_checkpoint(&thread, run)).await;
+                engine.changed(ThreadChange::Changed(thread));
+            }
+            Ok(ack)
+        })
+        .await
     }
 
     /// Shows durable records to those who follow the thread. If they began to follow while these were written, they find
@@ -406,8 +413,7 @@ impl Engine {
     /// # Errors
     /// If there is none.
     pub async fn run(&self, thread: &ThreadKey, run: RunNo) -> Result<RunInfo, Error> {
-        let runs = self.store().runs(thread).await?;
-        runs.into_iter().nth(run.index()).ok_or_else(|| Error::NoRun(run.0.to_string()))
+        self.store().run(thread, run).await
     }
 
     /// The run with this id.
@@ -415,8 +421,9 @@ impl Engine {
     /// # Errors
     /// If there is none.
     pub async fn run_named(&self, thread: &ThreadKey, id: &RunId) -> Result<RunInfo, Error> {
-        let runs = self.store().runs(thread).await?;
-        runs.into_iter().find(|run| run.id == *id).ok_or_else(|| Error::NoRun(id.to_string()))
+        let kin = self.store().kin(thread, &Sought::default().with_run(id.clone())).await?;
+        let run = kin.runs.get(id).copied().ok_or_else(|| Error::NoRun(id.to_string()))?;
+        self.run(thread, run).await
     }
 
     /// Changes what is said about a thread.
@@ -424,9 +431,13 @@ impl Engine {
     /// # Errors
     /// As [`Store::describe`].
     pub async fn describe(&self, thread: &ThreadKey, change: MetadataChange) -> Result<(), Error> {
-        self.store().describe(thread, change, self.now()).await?;
-        self.changed(ThreadChange::Changed(thread.clone()));
-        Ok(())
+        let (engine, thread) = (self.clone(), thread.clone());
+        to_its_end(async move {
+            engine.store().describe(&thread, change, engine.now()).await?;
+            engine.changed(ThreadChange::Changed(thread));
+            Ok(())
+        })
+        .await
     }
 
     /// Threads, the last that was updated first.
@@ -446,8 +457,7 @@ impl Engine {
     /// Once begun, it is done to its end: those who follow would wait for ever.
     pub async fn delete(&self, thread: &ThreadKey) -> Result<(), Error> {
         let (engine, thread) = (self.clone(), thread.clone());
-        let deleted = tokio::spawn(async move { engine.delete_all_of(thread).await }).await;
-        deleted.map_err(|error| Error::Indeterminate(format!("the work was not ended: {error}")))?
+        to_its_end(async move { engine.delete_all_of(thread).await }).await
     }
 
     async fn delete_all_of(&self, thread: ThreadKey) -> Result<(), Error> {
@@ -456,9 +466,14 @@ impl Engine {
             return Err(Error::RunActive(run.id));
         }
         let incarnation = self.store().thread(&thread).await?.incarnation;
-        self.store().delete(&thread, self.now()).await?;
+        self.forget(&thread, incarnation).await
+    }
+
+    /// Deletes a thread, whatever goes on there.
+    pub(crate) async fn forget(&self, thread: &ThreadKey, incarnation: Incarnation) -> Result<(), Error> {
+        self.store().delete(thread, self.now()).await?;
         self.tails().delete(incarnation);
-        self.changed(ThreadChange::Deleted(thread));
+        self.changed(ThreadChange::Deleted(thread.clone()));
         Ok(())
     }
 }

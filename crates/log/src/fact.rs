@@ -70,6 +70,9 @@ pub enum Fact {
         run: RunNo,
         /// How.
         end: RunEnd,
+        /// One past the record that it ended with: rejected ones may follow. Absent in old logs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<u64>,
         /// Reserved: the value of a chain over the run's records, in hexadecimal digits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         chain: Option<String>,

@@ -14,14 +14,15 @@ impl Engine {
     pub(crate) async fn check_answers(
         &self,
         thread: &ThreadKey,
-        runs: &[RunInfo],
         held: &Fold,
         input: &RunAgentInput<'_>,
     ) -> Result<(), Error> {
         let answers = input.resume.as_deref().unwrap_or_default();
         let open: Vec<&Text<'_>> = held.interrupts().iter().map(|interrupt| &interrupt.id).collect();
+        // Only who answers has to know all runs.
+        let runs = if answers.is_empty() { Vec::new() } else { self.store().runs(thread).await? };
         for answer in answers {
-            if let Some(run) = self.answered_by(thread, runs, &answer.interrupt_id).await? {
+            if let Some(run) = self.answered_by(thread, &runs, &answer.interrupt_id).await? {
                 return Err(Error::InterruptAnswered { interrupt: answer.interrupt_id.to_string(), run });
             }
         }

@@ -14,6 +14,7 @@ pub mod fact;
 pub mod follow;
 mod hex;
 mod interrupts;
+pub mod kin;
 pub mod lineage;
 pub mod memory;
 pub mod names;
@@ -29,6 +30,7 @@ pub mod state;
 pub mod store;
 mod tail;
 pub mod thread;
+mod to_its_end;
 pub mod transfer;
 mod upkeep;
 

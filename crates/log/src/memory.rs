@@ -3,6 +3,7 @@
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::fact::Fact;
+use crate::kin::{Kin, Sought};
 use crate::names::{Epoch, RunNo, ThreadKey, Timestamp};
 use crate::record::{NewRecord, Record};
 use crate::run::RunInfo;
@@ -205,6 +206,14 @@ impl Store for MemoryStore {
 
     async fn runs(&self, thread: &ThreadKey) -> Result<Vec<RunInfo>, Error> {
         self.look(thread, |thread| Ok(thread.state.runs().to_vec()))
+    }
+
+    async fn run(&self, thread: &ThreadKey, run: RunNo) -> Result<RunInfo, Error> {
+        self.look(thread, |thread| thread.state.run(run).cloned())
+    }
+
+    async fn kin(&self, thread: &ThreadKey, sought: &Sought) -> Result<Kin, Error> {
+        self.look(thread, |thread| Ok(thread.state.kin(sought)))
     }
 
     async fn request(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error> {

@@ -3,13 +3,14 @@
 use crate::engine::{Engine, RunWriter, ThreadChange};
 use crate::error::Error;
 use crate::hex::to_hex;
-use crate::lineage;
+use crate::kin::{Kin, Sought};
 use crate::names::{RunId, RunNo, ThreadKey};
 use crate::record::NewRecord;
 use crate::run::{BaseState, RunInfo};
 use crate::search::first_words;
 use crate::store::{OpenRun, Opened, RunsSeen};
 use crate::thread::MetadataChange;
+use crate::to_its_end::to_its_end;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use threadline_protocol::event::RunStarted;
@@ -71,29 +72,29 @@ impl Engine {
     }
 
     async fn try_start(&self, start: &StartRun, request: &Request<'_>) -> Result<Started, Error> {
-        let runs = self.runs_with_lineage(&start.thread).await?;
-        if let Some(known) = runs.iter().find(|run| run.id == request.id) {
-            let is_same = known.request_digest == request.digest;
-            return if is_same {
-                Ok(Started::Known(known.no))
-            } else {
-                Err(Error::RunIdReused(known.id.clone()))
-            };
-        }
         let input = &request.input;
-        let parent = lineage::parent(&runs, None, Some(input));
-        let parent_info = parent.and_then(|parent| runs.get(parent.index()));
-        if let Some(running) = parent_info.filter(|run| run.is_running()) {
+        let sought = Sought::for_parent(None, Some(input)).with_run(request.id.clone());
+        let kin = self.kin(&start.thread, &sought).await?;
+        if let Some(known) = kin.runs.get(&request.id) {
+            let known = self.run(&start.thread, *known).await?;
+            let is_same = known.request_digest == request.digest;
+            return if is_same { Ok(Started::Known(known.no)) } else { Err(Error::RunIdReused(known.id)) };
+        }
+        let parent = match kin.parent(None, Some(input)) {
+            Some(parent) => Some(self.run(&start.thread, parent).await?),
+            None => None,
+        };
+        if let Some(running) = parent.as_ref().filter(|run| run.is_running()) {
             return Err(Error::RunActive(running.id.clone()));
         }
         // What the parent holds must not go before its child is there.
         let _upkeep = self.upkeep().of(&start.thread).await;
-        let held = match parent {
-            Some(parent) => self.fold_after(&start.thread, &runs, parent).await?,
+        let held = match &parent {
+            Some(parent) => self.fold_after(&start.thread, parent.no).await?,
             None => Fold::new(),
         };
-        self.check_answers(&start.thread, &runs, &held, input).await?;
-        let started = made_start(request, parent_info, &held);
+        self.check_answers(&start.thread, &held, input).await?;
+        let started = made_start(request, parent.as_ref(), &held);
         let change = MetadataChange {
             name: first_words(&input.messages),
             agent: start.agent.clone(),
@@ -103,10 +104,10 @@ impl Engine {
             thread: start.thread.clone(),
             incarnation: self.ids().incarnation(),
             metadata: change,
-            seen: seen(&runs),
+            seen: kin.seen,
             id: request.id.clone(),
-            parent,
-            spawned_by: lineage::spawned_by(&runs, input.parent_run_id.as_ref()),
+            parent: parent.map(|parent| parent.no),
+            spawned_by: kin.spawned_by(input.parent_run_id.as_ref()),
             base_state: base_state(start.history, input),
             request: start.request.clone(),
             request_digest: request.digest.clone(),
@@ -119,12 +120,33 @@ impl Engine {
 
     /// Opens a run that somebody else has described.
     pub(crate) async fn open_run(&self, open: OpenRun) -> Result<RunWriter, Error> {
-        let thread = open.thread.clone();
-        let records = open.records.clone();
-        let Opened { run, epoch, incarnation, ack } = self.store().open_run(open).await?;
-        self.publish(incarnation, run, &ack, Some(records));
-        self.changed(ThreadChange::Changed(thread.clone()));
-        Ok(RunWriter { thread, incarnation, run, epoch })
+        let engine = self.clone();
+        to_its_end(async move {
+            let thread = open.thread.clone();
+            let records = open.records.clone();
+            let Opened { run, epoch, incarnation, ack } = engine.store().open_run(open).await?;
+            engine.publish(incarnation, run, &ack, Some(records));
+            engine.changed(ThreadChange::Changed(thread.clone()));
+            Ok(RunWriter { thread, incarnation, run, epoch })
+        })
+        .await
+    }
+
+    /// What a run that is to be opened has to know of the others. Nothing, if there is no thread.
+    pub(crate) async fn kin(&self, thread: &ThreadKey, sought: &Sought) -> Result<Kin, Error> {
+        for _ in 0..ATTEMPTS_MAX {
+            let kin = match self.store().kin(thread, sought).await {
+                Err(Error::NoThread(_)) => Kin::default(),
+                kin => kin?,
+            };
+            if kin.unfolded.is_empty() {
+                return Ok(kin);
+            }
+            for run in kin.unfolded {
+                self.keep_checkpoint(thread, run).await?;
+            }
+        }
+        Err(Error::RunsChanged)
     }
 
     /// The runs of a thread, where those that ended have the lineage that a parent is found by. None if there is no thread.

@@ -19,7 +19,7 @@ impl Engine {
         let mut compactor = Compactor::new(Form::Snapshot, None);
         let mut restated = Vec::new();
         for run in self.since_trimmed(thread, branch).await? {
-            let delta = self.delta_of(thread, runs, run).await?;
+            let delta = self.delta_of(thread, run).await?;
             for event in delta_events(&delta) {
                 // There are no chunks in it.
                 restated.extend(compactor.push_borrowed(&event).unwrap_or_default());

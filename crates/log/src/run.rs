@@ -105,6 +105,8 @@ pub struct RunInfo {
     pub started: Timestamp,
     /// When it ended.
     pub ended: Option<Timestamp>,
+    /// One past the record that it ended with, if that was written down: rejected ones may follow.
+    pub ended_at: Option<u64>,
     /// How it ended; none while it goes on.
     pub end: Option<RunEnd>,
     /// The generation of its writer.
@@ -118,6 +120,28 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
+    /// A run of which nothing more is known.
+    pub(crate) const fn unknown(no: RunNo, id: RunId, first: u64, time: Timestamp) -> Self {
+        Self {
+            no,
+            id,
+            parent: None,
+            spawned_by: None,
+            base_state: BaseState::Branch,
+            request_digest: String::new(),
+            offsets: first..first,
+            records: 0,
+            started: time,
+            ended: None,
+            ended_at: None,
+            end: None,
+            epoch: Epoch(1),
+            lease_until: time,
+            lineage: None,
+            compacted: false,
+        }
+    }
+
     /// How it stands.
     #[must_use]
     pub fn status(&self) -> RunStatus {
@@ -199,7 +223,7 @@ mod tests {
             let end = RunEnd::of(received.event()).expect("a terminal");
             assert_eq!(end.interrupts, ["i"]);
             assert_eq!(end.outcome.is_some(), depth <= 60, "{depth}");
-            let fact = Fact::Ended { run: RunNo(0), end, chain: None };
+            let fact = Fact::Ended { run: RunNo(0), end, at: Some(7), chain: None };
             let json = serde_json::to_string(&fact).expect("it is JSON");
             assert_eq!(serde_json::from_str::<Fact>(&json).expect("it is read"), fact, "{depth}");
         }

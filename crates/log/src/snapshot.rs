@@ -3,7 +3,7 @@
 use crate::checkpoint::Checkpoint;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::lineage::{chain, lineage_of};
+use crate::lineage::lineage_of;
 use crate::names::{RunNo, ThreadKey};
 use crate::run::RunInfo;
 use crate::run_fold::{DeltaWriter, RunFold, apply_delta};
@@ -52,9 +52,8 @@ impl Engine {
     /// If there is no such thread, run or offset, or what is needed for it was trimmed or compacted.
     pub async fn snapshot(&self, thread: &ThreadKey, at: At) -> Result<Snapshot, Error> {
         let info = self.store().thread(thread).await?;
-        let runs = self.store().runs(thread).await?;
         let (tip, limit) = match at {
-            At::Head => (runs.last().map(|run| run.no), u64::MAX),
+            At::Head => (info.last_run.map(|(run, _)| run), u64::MAX),
             At::Run(run) => (Some(run), u64::MAX),
             At::RunAndOffset(run, offset) => (Some(run), offset),
             At::Offset(offset) => {
@@ -64,48 +63,42 @@ impl Engine {
                 if offset < info.offsets.start {
                     return Err(Error::Trimmed { offset, first: info.offsets.start });
                 }
-                (Some(self.run_at(thread, &runs, offset).await?), offset)
+                (Some(self.run_at(thread, offset).await?), offset)
             }
         };
-        let Some(tip) = tip else { return Ok(Snapshot { run: None, offset: 0, fold: Fold::new() }) };
-        if tip.index() >= runs.len() {
-            return Err(Error::NoRun(tip.0.to_string()));
-        }
         // The last run of the branch that had begun by then.
-        let begun = |run: &RunNo| runs[run.index()].offsets.start <= limit;
-        let Some(run) = chain(&runs, tip).into_iter().rev().find(begun) else {
-            return Ok(Snapshot { run: None, offset: 0, fold: Fold::new() });
+        let mut next = tip;
+        let run = loop {
+            let Some(run) = next else {
+                return Ok(Snapshot { run: None, offset: 0, fold: Fold::new() });
+            };
+            let run = self.run(thread, run).await?;
+            if run.offsets.start <= limit {
+                break run;
+            }
+            next = before(&run);
         };
-        let run = &runs[run.index()];
         let is_whole = !run.is_running() && limit.saturating_add(1) >= run.offsets.end;
         let fold = match is_whole {
-            true => self.fold_after(thread, &runs, run.no).await?,
-            false => self.fold_run_of(thread, &runs, run, limit).await?.fold().clone(),
+            true => self.fold_after(thread, run.no).await?,
+            false => self.fold_run_of(thread, &run, limit).await?.fold().clone(),
         };
         Ok(Snapshot { run: Some(run.no), offset: run.offsets.end.min(limit.saturating_add(1)), fold })
     }
 
     /// The run that a record belongs to.
-    async fn run_at(&self, thread: &ThreadKey, runs: &[RunInfo], offset: u64) -> Result<RunNo, Error> {
+    async fn run_at(&self, thread: &ThreadKey, offset: u64) -> Result<RunNo, Error> {
         let page = self.store().read(thread, offset..offset + 1, None, 1).await?;
         if let Some(record) = page.records.first() {
             return Ok(record.run);
         }
-        let compacted = runs.iter().find(|run| run.compacted && run.offsets.contains(&offset));
-        Err(match compacted {
-            Some(run) => Error::Compacted { run: run.id.clone(), offset },
-            None => Error::NoRun(format!("at offset {offset}")),
-        })
+        self.check_readable(thread, offset).await?;
+        Err(Error::NoRun(format!("at offset {offset}")))
     }
 
     /// What the branch of a run that has ended holds after it.
-    pub(crate) async fn fold_after(
-        &self,
-        thread: &ThreadKey,
-        runs: &[RunInfo],
-        run: RunNo,
-    ) -> Result<Fold, Error> {
-        Ok(self.held_after(thread, runs, run).await?.fold)
+    pub(crate) async fn fold_after(&self, thread: &ThreadKey, run: RunNo) -> Result<Fold, Error> {
+        Ok(self.held_after(thread, run).await?.fold)
     }
 
     /// A run, folded up to an offset, that one included.
@@ -115,20 +108,13 @@ impl Engine {
         run: RunNo,
         until: u64,
     ) -> Result<RunFold, Error> {
-        let runs = self.store().runs(thread).await?;
-        let info = runs.get(run.index()).ok_or_else(|| Error::NoRun(run.0.to_string()))?;
-        self.fold_run_of(thread, &runs, info, until).await
+        let run = self.run(thread, run).await?;
+        self.fold_run_of(thread, &run, until).await
     }
 
-    async fn fold_run_of(
-        &self,
-        thread: &ThreadKey,
-        runs: &[RunInfo],
-        run: &RunInfo,
-        until: u64,
-    ) -> Result<RunFold, Error> {
+    async fn fold_run_of(&self, thread: &ThreadKey, run: &RunInfo, until: u64) -> Result<RunFold, Error> {
         let parent = match run.parent {
-            Some(parent) => self.fold_after(thread, runs, parent).await?,
+            Some(parent) => self.fold_after(thread, parent).await?,
             None => Fold::new(),
         };
         let mut fold = RunFold::new(&thread.thread, run, parent);
@@ -169,10 +155,11 @@ impl Engine {
     }
 
     /// Goes back to the last full checkpoint of the branch, and forward from there.
-    async fn held_after(&self, thread: &ThreadKey, runs: &[RunInfo], run: RunNo) -> Result<Held, Error> {
+    async fn held_after(&self, thread: &ThreadKey, run: RunNo) -> Result<Held, Error> {
         let mut held = Held { fold: Fold::new(), runs_since_full: 0, bytes_since_full: 0, full_bytes: 0 };
-        let mut deltas: Vec<(&RunInfo, Option<Checkpoint>)> = Vec::new();
-        for run in chain(runs, run).into_iter().rev() {
+        let mut deltas: Vec<(RunInfo, Option<Checkpoint>)> = Vec::new();
+        let mut next = Some(run);
+        while let Some(run) = next {
             let checkpoint = self.store().checkpoint(thread, run).await?;
             let full = checkpoint.as_ref().and_then(|checkpoint| checkpoint.full.as_ref());
             if let Some(fold) = full.and_then(|full| restore(full)) {
@@ -181,7 +168,9 @@ impl Engine {
                 break;
             }
             let stands_alone = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.stands_alone);
-            deltas.push((&runs[run.index()], checkpoint));
+            let run = self.run(thread, run).await?;
+            next = before(&run);
+            deltas.push((run, checkpoint));
             if stands_alone {
                 break;
             }
@@ -198,8 +187,8 @@ impl Engine {
                     }
                 }
                 None => {
-                    let mut fold = RunFold::new(&thread.thread, run, held.fold);
-                    self.each_record(thread, run, u64::MAX, |record| {
+                    let mut fold = RunFold::new(&thread.thread, &run, held.fold);
+                    self.each_record(thread, &run, u64::MAX, |record| {
                         fold.push(record);
                     })
                     .await?;
@@ -226,14 +215,13 @@ impl Engine {
         if let Some(checkpoint) = self.store().checkpoint(thread, run).await? {
             return Ok(checkpoint);
         }
-        let runs = self.store().runs(thread).await?;
-        let info = runs.get(run.index()).ok_or_else(|| Error::NoRun(run.0.to_string()))?;
+        let info = self.run(thread, run).await?;
         let held = match info.parent {
-            Some(parent) => self.held_after(thread, &runs, parent).await?,
+            Some(parent) => self.held_after(thread, parent).await?,
             None => Held { fold: Fold::new(), runs_since_full: 0, bytes_since_full: 0, full_bytes: 0 },
         };
         let before = held.fold.clone();
-        let (delta, fold) = self.compacted(thread, info, held.fold).await?;
+        let (delta, fold) = self.compacted(thread, &info, held.fold).await?;
         // Reading a branch costs no more than twice what it holds, and so does keeping it.
         let is_due = held.runs_since_full + 1 >= self.options().full_checkpoint_runs_max
             || (held.full_bytes > 0 && held.bytes_since_full + delta.len() >= held.full_bytes);
@@ -252,22 +240,17 @@ impl Engine {
     }
 
     /// What clients see of a run, compacted, a line each; of one that goes on, what there is.
-    pub(crate) async fn delta_of(
-        &self,
-        thread: &ThreadKey,
-        runs: &[RunInfo],
-        run: RunNo,
-    ) -> Result<Bytes, Error> {
+    pub(crate) async fn delta_of(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error> {
         let kept = self.store().checkpoint(thread, run).await?;
         if let Some(checkpoint) = kept.filter(|checkpoint| !checkpoint.delta.is_empty()) {
             return Ok(checkpoint.delta);
         }
-        let info = &runs[run.index()];
+        let info = self.run(thread, run).await?;
         let held = match info.parent {
-            Some(parent) => self.fold_after(thread, runs, parent).await?,
+            Some(parent) => self.fold_after(thread, parent).await?,
             None => Fold::new(),
         };
-        let (delta, _) = self.compacted(thread, info, held).await?;
+        let (delta, _) = self.compacted(thread, &info, held).await?;
         Ok(delta)
     }
 
@@ -286,6 +269,11 @@ impl Engine {
         .await?;
         Ok((writer.finish(), fold))
     }
+}
+
+/// The run that a run continues. It was opened earlier, so that going back ends whatever the store says.
+fn before(run: &RunInfo) -> Option<RunNo> {
+    run.parent.filter(|parent| *parent < run.no)
 }
 
 fn full_of(fold: &Fold) -> Bytes {

@@ -6,12 +6,16 @@
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::fact::Fact;
+use crate::kin::{Kin, KinIndex, Sought};
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 use crate::record::Kind;
 use crate::run::RunInfo;
-use crate::store::{Ack, Append, Claim, OpenRun, RunsSeen};
+use crate::store::{Ack, Append, Claim, KEYS_KEPT_MS, OpenRun, RunsSeen};
 use crate::thread::{Metadata, ThreadInfo};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// A damaged log must not make us believe in more runs than this that nothing else speaks of.
+const LOST_RUNS_MAX: usize = 1 << 16;
 
 /// What is known about a thread.
 #[derive(Clone, Debug)]
@@ -27,7 +31,8 @@ pub struct ThreadState {
     runs: Vec<RunInfo>,
     ended: u32,
     by_id: HashMap<RunId, RunNo>,
-    keys: HashMap<(RunNo, AppendKey), Ack>,
+    kin: KinIndex,
+    keys: BTreeMap<RunNo, HashMap<AppendKey, Ack>>,
 }
 
 /// A write that may be done.
@@ -70,7 +75,8 @@ impl ThreadState {
             runs: Vec::new(),
             ended: 0,
             by_id: HashMap::new(),
-            keys: HashMap::new(),
+            kin: KinIndex::default(),
+            keys: BTreeMap::new(),
         }
     }
 
@@ -85,8 +91,11 @@ impl ThreadState {
         state.bytes = info.bytes;
         state.ended = u32::try_from(runs.iter().filter(|run| !run.is_running()).count()).unwrap_or(u32::MAX);
         state.by_id = runs.iter().map(|run| (run.id.clone(), run.no)).collect();
+        state.kin = KinIndex::of(&runs);
         state.runs = runs;
-        state.keys = keys.into_iter().map(|(run, key, ack)| ((run, key), ack)).collect();
+        for (run, key, ack) in keys {
+            state.keys.entry(run).or_default().insert(key, ack);
+        }
         state
     }
 
@@ -122,9 +131,28 @@ impl ThreadState {
         self.runs.get(run.index()).ok_or_else(|| Error::NoRun(run.0.to_string()))
     }
 
-    /// The keys that were appended under.
-    pub fn keys(&self) -> impl Iterator<Item = (&(RunNo, AppendKey), &Ack)> {
-        self.keys.iter()
+    /// What a run that is to be opened has to know.
+    #[must_use]
+    pub fn kin(&self, sought: &Sought) -> Kin {
+        let head = self.runs.last();
+        let named = sought.runs.iter().filter_map(|id| self.by_id.get_key_value(id));
+        Kin {
+            seen: self.seen(),
+            head: head.map(|run| run.no),
+            head_is_running: head.is_some_and(RunInfo::is_running),
+            runs: named.map(|(id, run)| (id.clone(), *run)).collect(),
+            ..self.kin.find(sought)
+        }
+    }
+
+    /// The keys that were appended under, as far as they are kept.
+    pub fn keys(&self) -> impl Iterator<Item = (RunNo, &AppendKey, &Ack)> {
+        self.keys.iter().flat_map(|(run, keys)| keys.iter().map(|(key, ack)| (*run, key, ack)))
+    }
+
+    /// The runs whose keys are kept.
+    pub fn keyed_runs(&self) -> impl Iterator<Item = RunNo> {
+        self.keys.keys().copied()
     }
 
     /// How far the runs have come.
@@ -194,7 +222,7 @@ impl ThreadState {
         let run = self.run(append.run)?;
         // A repetition is answered whatever has become of the run in the meantime.
         if let Some(key) = &append.key
-            && let Some(ack) = self.keys.get(&(append.run, key.clone()))
+            && let Some(ack) = self.keys.get(&append.run).and_then(|keys| keys.get(key))
         {
             return Ok(Admission::Repeated(Ack { repeated: true, ..*ack }));
         }
@@ -217,7 +245,8 @@ impl ThreadState {
             after.push(Fact::Keyed { run: append.run, key: key.clone(), first: self.tail, count });
         }
         if let Some(end) = &append.end {
-            after.push(Fact::Ended { run: append.run, end: end.clone(), chain: None });
+            let at = Some(self.tail + append.records.len() as u64);
+            after.push(Fact::Ended { run: append.run, end: end.clone(), at, chain: None });
         }
         let time = self.not_before(append.time);
         Ok(Admission::New(Admitted { run: append.run, first: self.tail, time, before: Vec::new(), after }))
@@ -313,18 +342,24 @@ impl ThreadState {
             }
             Fact::Keyed { run, key, first, count } => {
                 let ack = Ack { first: *first, count: *count, time, repeated: false };
-                self.keys.insert((*run, key.clone()), ack);
+                self.keys.entry(*run).or_default().insert(key.clone(), ack);
             }
-            Fact::Ended { run, end, .. } => {
+            Fact::Ended { run, end, at, .. } => {
                 if let Some(run) = self.runs.get_mut(run.index()) {
                     // Stores may state a fact again whose first statement is lost.
                     self.ended += u32::from(run.is_running());
-                    (run.end, run.ended) = (Some(end.clone()), Some(time));
+                    (run.end, run.ended, run.ended_at) = (Some(end.clone()), Some(time), *at);
+                    self.kin.end(run);
                 }
             }
             Fact::Checkpointed { run, lineage, .. } => {
-                if let Some(run) = self.runs.get_mut(run.index()) {
-                    run.lineage = Some(lineage.clone());
+                let run = self.runs.get_mut(run.index());
+                if let Some(run) = run.filter(|run| run.lineage.as_ref() != Some(lineage)) {
+                    let is_first = run.lineage.replace(lineage.clone()).is_none();
+                    match is_first {
+                        true => self.kin.fold(run.no, lineage),
+                        false => self.kin = KinIndex::of(&self.runs),
+                    }
                 }
             }
             Fact::Described { change } => self.metadata.apply(change),
@@ -338,7 +373,17 @@ impl ThreadState {
         }
     }
 
+    /// Forgets the keys of runs that ended too long ago. They take no more events, so that nothing lands twice.
+    fn forget_keys(&mut self, time: Timestamp) {
+        let until = time.0.saturating_sub(KEYS_KEPT_MS);
+        let runs = &self.runs;
+        self.keys.retain(|run, _| {
+            runs.get(run.index()).and_then(|run| run.ended).is_none_or(|ended| ended.0 > until)
+        });
+    }
+
     fn open(&mut self, time: Timestamp, fact: &Fact) {
+        self.forget_keys(time);
         let Fact::Opened {
             run,
             id,
@@ -353,27 +398,37 @@ impl ThreadState {
         else {
             return;
         };
+        self.stand_in(run.index(), *first, time);
         if run.index() != self.runs.len() {
             return;
         }
-        self.by_id.insert(id.clone(), *run);
-        self.runs.push(RunInfo {
-            no: *run,
-            id: id.clone(),
+        self.push_run(RunInfo {
             parent: *parent,
             spawned_by: spawned_by.clone(),
             base_state: *base_state,
             request_digest: request_digest.clone(),
-            offsets: *first..*first,
-            records: 0,
-            started: time,
-            ended: None,
-            end: None,
             epoch: *epoch,
             lease_until: *lease_until,
-            lineage: None,
-            compacted: false,
+            ..RunInfo::unknown(*run, id.clone(), *first, time)
         });
+    }
+
+    fn push_run(&mut self, run: RunInfo) {
+        self.by_id.entry(run.id.clone()).or_insert(run.no);
+        self.runs.push(run);
+    }
+
+    /// Puts something in the place of runs whose opening was lost, as only damage can do: those after them keep their numbers,
+    /// and what is left of them can be read.
+    fn stand_in(&mut self, end: usize, first: u64, time: Timestamp) {
+        if end.saturating_sub(self.runs.len()) > LOST_RUNS_MAX {
+            return;
+        }
+        while self.runs.len() < end {
+            let no = RunNo(self.opened());
+            let id = RunId::new(format!("lost-{}", no.0)).expect("it is short");
+            self.push_run(RunInfo::unknown(no, id, first, time));
+        }
     }
 
     /// Takes in records that were written.
@@ -381,6 +436,7 @@ impl ThreadState {
         self.tail = self.tail.max(first + count);
         self.bytes += bytes;
         self.updated = self.updated.max(time);
+        self.stand_in(run.index() + 1, first, time);
         if let Some(run) = self.runs.get_mut(run.index()) {
             // A run may be opened without records, and others come between.
             if run.records == 0 {

@@ -2,6 +2,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
+use crate::kin::{Kin, Sought};
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 use crate::record::{NewRecord, Record};
 use crate::run::{BaseState, RunEnd, RunInfo};
@@ -10,6 +11,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::fmt;
 use std::ops::Range;
+
+/// For how long the keys of appends are kept when their run has ended. All of them are while it goes on; later they go when the
+/// next run is opened, so that a thread does not hold the keys of all its past.
+pub const KEYS_KEPT_MS: i64 = 60 * 60 * 1000;
 
 /// A run to be opened. The thread is made if it is not there.
 #[derive(Clone, Debug)]
@@ -78,7 +83,7 @@ pub struct Append {
     pub epoch: Epoch,
     /// The records, at least one.
     pub records: Vec<NewRecord>,
-    /// Makes a repetition land once.
+    /// Makes a repetition land once: as long as the run goes on, and [`KEYS_KEPT_MS`] longer.
     pub key: Option<AppendKey>,
     /// Where the caller thinks that the tail is.
     pub expected_tail: Option<u64>,
@@ -194,6 +199,12 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// Its runs, in the order they were opened.
     async fn runs(&self, thread: &ThreadKey) -> Result<Vec<RunInfo>, Error>;
+
+    /// One of them.
+    async fn run(&self, thread: &ThreadKey, run: RunNo) -> Result<RunInfo, Error>;
+
+    /// What a run that is to be opened has to know of them. What this costs does not depend on how many there are.
+    async fn kin(&self, thread: &ThreadKey, sought: &Sought) -> Result<Kin, Error>;
 
     /// The request that started a run.
     async fn request(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error>;

@@ -6,12 +6,15 @@
 use crate::names::Incarnation;
 use crate::record::Record;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
 /// How many bytes of records are kept for a thread, at most.
 const TAIL_BYTES_MAX: usize = 256 * 1024;
+
+/// How many bytes of records are kept for all threads together, at most: the more are followed, the less is kept for each.
+const TAILS_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// How far a thread has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +38,17 @@ struct Recent {
     bytes: usize,
 }
 
+impl Recent {
+    /// Lets go of the oldest. What is larger than all that may be kept is read from the store.
+    fn shrink(&mut self, bytes_max: usize) {
+        while self.bytes > bytes_max
+            && let Some((_, oldest)) = self.batches.pop_first()
+        {
+            self.bytes -= size(&oldest);
+        }
+    }
+}
+
 impl Tail {
     fn new() -> Self {
         let (reached, _) = watch::channel(Reached { tail: 0, is_deleted: false });
@@ -54,17 +68,13 @@ impl Tail {
         });
     }
 
-    fn push(&self, records: Arc<[Record]>) {
+    fn push(&self, records: Arc<[Record]>, bytes_max: usize) {
         let Some((first, last)) = records.first().zip(records.last()) else { return };
         let end = last.offset + 1;
         let mut recent = lock(&self.recent);
         recent.bytes += size(&records);
         recent.batches.insert(first.offset, records);
-        while recent.bytes > TAIL_BYTES_MAX && recent.batches.len() > 1 {
-            if let Some((_, oldest)) = recent.batches.pop_first() {
-                recent.bytes -= size(&oldest);
-            }
-        }
+        recent.shrink(bytes_max);
         drop(recent);
         self.reach(end);
     }
@@ -97,6 +107,8 @@ pub(crate) struct Tails {
     /// Whether there has been one: without, appends need not look. A follower lets itself be seen here before it looks at the store, so that
     /// whoever appends sees it, or it sees what was appended.
     any: AtomicBool,
+    /// How much is kept for each thread: all of them have room for that much.
+    share: AtomicUsize,
 }
 
 impl Tails {
@@ -111,7 +123,13 @@ impl Tails {
         if followed.len() == followed.capacity() {
             followed.retain(|_, tail| tail.strong_count() > 0);
             let others = followed.len();
-            followed.reserve(others);
+            followed.shrink_to(others);
+            followed.reserve(others.max(1));
+            let share = TAIL_BYTES_MAX.min(TAILS_BYTES_MAX / followed.capacity());
+            self.share.store(share, Ordering::Relaxed);
+            for other in followed.values().filter_map(Weak::upgrade) {
+                lock(&other.recent).shrink(share);
+            }
         }
         let tail = Arc::new(Tail::new());
         followed.insert(thread, Arc::downgrade(&tail));
@@ -134,7 +152,7 @@ impl Tails {
     /// Gives durable records to who follows the thread.
     pub(crate) fn publish(&self, thread: Incarnation, records: Vec<Record>) {
         if let Some(tail) = self.get(thread) {
-            tail.push(records.into());
+            tail.push(records.into(), self.share.load(Ordering::Relaxed));
         }
     }
 
@@ -151,5 +169,54 @@ impl Tails {
         if let Some(tail) = removed.and_then(|tail| tail.upgrade()) {
             tail.reached.send_modify(|reached| reached.is_deleted = true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::{RunNo, Timestamp};
+    use crate::record::Kind;
+
+    fn record(offset: u64, bytes: usize) -> Record {
+        let bytes = vec![b' '; bytes].into();
+        Record { offset, time: Timestamp(0), run: RunNo(0), kind: Kind::Event, bytes }
+    }
+
+    fn kept(tails: &[Arc<Tail>]) -> usize {
+        tails.iter().map(|tail| lock(&tail.recent).bytes).sum()
+    }
+
+    #[test]
+    fn what_is_kept_does_not_grow_with_the_number_of_threads() {
+        let tails = Tails::default();
+        let mut held = Vec::new();
+        for thread in 0..3_000 {
+            held.push(tails.open(Incarnation(thread)));
+            for offset in 0..100 {
+                tails.publish(Incarnation(thread), vec![record(offset, 3_000)]);
+            }
+            assert!(kept(&held) <= TAILS_BYTES_MAX, "thread={thread}");
+            // Whoever follows is told, whether it is kept or not.
+            assert_eq!(held.last().map(|tail| tail.subscribe().borrow().tail), Some(100));
+        }
+        assert!(kept(&held[..200]) > 0, "those that came first have something left");
+        // When most of them have gone there is room again.
+        held.truncate(100);
+        for thread in 3_000..8_000 {
+            held.push(tails.open(Incarnation(thread)));
+            held.pop();
+        }
+        tails.publish(Incarnation(0), vec![record(100, 200_000)]);
+        assert!(held[0].from(100).is_some());
+    }
+
+    #[test]
+    fn a_batch_larger_than_all_that_is_kept_is_read_from_the_store() {
+        let tails = Tails::default();
+        let tail = tails.open(Incarnation(1));
+        tails.publish(Incarnation(1), vec![record(0, TAIL_BYTES_MAX + 1)]);
+        assert!(tail.from(0).is_none());
+        assert_eq!(tail.subscribe().borrow().tail, 1);
     }
 }

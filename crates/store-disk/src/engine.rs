@@ -5,6 +5,7 @@ use crate::catalogue::{Catalogue, CatalogueError, Changes};
 use crate::dirs::Directories;
 use crate::fs::DirLock;
 use crate::history::{HistoryError, Shelf};
+use crate::identity::Identity;
 use crate::journal::{CommitError, Committed, Damage, Journal, ReadError};
 use crate::overlay::{Overlay, Write, find_words};
 use crate::seal::SealError;
@@ -37,10 +38,23 @@ pub(crate) struct Engine {
     /// What is wrong though writes are taken.
     pub(crate) ailments: Ailments,
     pub(crate) directories: Directories,
+    /// The store file as it is.
+    identity: Mutex<Identity>,
     /// Changes that the catalogue has not taken, though it should have.
     flushing: Mutex<Option<Changes>>,
     lock: Mutex<Option<DirLock>>,
     is_closed: AtomicBool,
+}
+
+/// What is on the disk, opened.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) journal: Journal,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) shelf: Shelf,
+    pub(crate) directories: Directories,
+    pub(crate) identity: Identity,
+    pub(crate) lock: DirLock,
 }
 
 /// How much of what there may be.
@@ -177,14 +191,11 @@ impl Core {
 impl Engine {
     pub(crate) fn new(
         overlay: Overlay,
-        journal: Journal,
-        catalogue: Catalogue,
-        shelf: Shelf,
+        parts: Parts,
         limits: Limits,
         damaged: BTreeMap<u64, Damage>,
-        directories: Directories,
-        lock: DirLock,
     ) -> Self {
+        let Parts { journal, catalogue, shelf, directories, identity, lock } = parts;
         Self {
             core: Arc::new(Core::new(overlay)),
             journal,
@@ -196,6 +207,7 @@ impl Engine {
             damaged,
             ailments: Ailments::default(),
             directories,
+            identity: Mutex::new(identity),
             flushing: Mutex::default(),
             lock: Mutex::new(Some(lock)),
             is_closed: AtomicBool::new(false),
@@ -252,8 +264,22 @@ impl Engine {
         Ok(begun)
     }
 
+    /// Makes it durable which numbers were given, before the last files go that tell.
+    pub(crate) fn keep_numbers(&self) -> std::io::Result<()> {
+        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let (threads_end, files_end) = (self.core.overlay().threads_end, self.shelf.next_number());
+        if (identity.threads_end, identity.files_end) != (threads_end, files_end) {
+            let mut next = identity.clone();
+            (next.threads_end, next.files_end) = (threads_end, files_end);
+            next.write(&*self.directories.root)?;
+            *identity = next;
+        }
+        Ok(())
+    }
+
     pub(crate) fn discard_begun(&self, begun: &mut Option<u64>) -> std::io::Result<()> {
         if let Some(number) = *begun {
+            self.keep_numbers()?;
             self.shelf.discard(number)?;
             *begun = None;
         }

@@ -63,7 +63,7 @@ pub(crate) struct BatchHead {
 
 impl BatchHead {
     pub(crate) fn end(&self) -> u64 {
-        self.first + u64::from(self.count)
+        self.first.saturating_add(u64::from(self.count))
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn decode_records(head: BatchHead, body: &Bytes) -> Result<Vec<Record
         if end > body.len() {
             return Err(EntryError::RecordLength(index));
         }
-        let offset = head.first + index as u64;
+        let offset = head.first.saturating_add(index as u64);
         records.push(Record { offset, time: head.time, run: head.run, kind, bytes: body.slice(at..end) });
         at = end;
     }

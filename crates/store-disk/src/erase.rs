@@ -70,7 +70,10 @@ impl Engine {
         }
         let index = writer.index_mut();
         let index = match index.blocks.is_empty() && index.spans.is_empty() {
-            true => writer.abandon().map(|()| None)?,
+            true => {
+                self.keep_numbers()?;
+                writer.abandon().map(|()| None)?
+            }
             false => Some(writer.finish()?),
         };
         let layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);

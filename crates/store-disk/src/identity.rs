@@ -35,6 +35,9 @@ pub enum IdentityError {
     /// There are data, and no such file.
     #[error("the store file is missing, though there are data")]
     Missing,
+    /// It does not belong to these data.
+    #[error("the store file is of another store than the log")]
+    OtherStore,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,12 +45,18 @@ pub(crate) struct Identity {
     format: u32,
     salt: String,
     created: Timestamp,
+    /// Numbers of threads and of history files from these on were not given to any whose files are gone: no number is
+    /// given twice, so that nothing can pass for something else.
+    #[serde(default)]
+    pub(crate) threads_end: u64,
+    #[serde(default)]
+    pub(crate) files_end: u64,
 }
 
 impl Identity {
     pub(crate) fn new(salt: Salt, created: Timestamp) -> Self {
         let salt = salt.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { format: FORMAT, salt, created }
+        Self { format: FORMAT, salt, created, threads_end: 0, files_end: 0 }
     }
 
     pub(crate) fn salt(&self) -> Option<Salt> {

@@ -11,7 +11,7 @@ use threadline_log::{Error, NewRecord, RunNo};
 pub(crate) type Compacted = BTreeMap<RunNo, u64>;
 
 /// What is kept of a thread's records.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Kept {
     first: u64,
     /// The offsets of runs that were compacted.

@@ -13,6 +13,9 @@ mod engine;
 mod entry;
 mod erase;
 pub mod fs;
+#[cfg(any(test, feature = "sim"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod history;
 mod identity;
 pub mod journal;

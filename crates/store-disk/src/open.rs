@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, CatalogueError};
 use crate::dirs::Directories;
-use crate::engine::{Engine, Limits};
+use crate::engine::{Engine, Limits, Parts};
 use crate::entry::{BatchHead, FactEntry, PACKED, RECORDS, record_bytes};
 use crate::fs::LockError;
 use crate::history::{HistoryError, Index, Mark, Shelf, file_name};
@@ -144,10 +144,21 @@ struct Start {
 
 /// Opens or makes a store.
 pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenError> {
+    match open_with(options, None) {
+        // It is derived: one that cannot be used is made anew, whatever is wrong with it.
+        Err(OpenError::Catalogue(why)) => open_with(options, Some(why)),
+        opened => opened,
+    }
+}
+
+/// Opens or makes a store; with a new catalogue, if there is a reason for one.
+fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine, OpenReport), OpenError> {
     let directories = options.directories()?;
     let lock = directories.root.lock()?;
-    let (salt, is_new) = identify(&directories, options.time)?;
-    let mut start = Start::look(&directories)?;
+    let (identity, is_new) = identify(&directories, options.time)?;
+    let salt = identity.salt().ok_or(IdentityError::Damaged)?;
+    let mut start = Start::look(&directories, unusable)?;
+    start.shelf.begin_at(identity.files_end);
     let mut overlay = Overlay::default();
     let mut replays = Vec::new();
     let keeps_all = start.rebuild.is_some() || !start.unknown.is_empty();
@@ -156,6 +167,9 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
     journal_options.segment_bytes = options.segment_bytes;
     let visitor = |found: Found<'_>| visit(&mut overlay, &mut replays, watermark, &found);
     let (journal, recovery) = Journal::open(directories.log.clone(), &journal_options, visitor)?;
+    if journal.salt() != salt {
+        return Err(IdentityError::OtherStore.into());
+    }
     let live: BTreeSet<u64> = journal.segments().iter().map(|segment| segment.number).collect();
     start.settle()?;
     let leftover: Vec<u64> = start.sealed.intersection(&live).copied().collect();
@@ -165,7 +179,8 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
     }
     let Start { catalogue, shelf, rebuild, .. } = start;
     let (watermark, threads_end) = catalogue.watermark()?.unwrap_or_default();
-    (overlay.durable, overlay.threads_end) = (watermark, overlay.threads_end.max(threads_end));
+    overlay.durable = watermark;
+    overlay.threads_end = overlay.threads_end.max(threads_end).max(identity.threads_end);
     replays.retain(|replay| replay.mark > watermark);
     catalogue.running()?.into_iter().for_each(|stored| overlay.take_up(stored));
     replay(&mut overlay, &catalogue, &journal, &replays)?;
@@ -187,27 +202,29 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
         rebuilt: rebuild.filter(|_| !is_new),
         replayed: replays.len(),
     };
-    let engine = Engine::new(overlay, journal, catalogue, shelf, limits, damaged, directories, lock);
+    let parts = Parts { journal, catalogue, shelf, directories, identity, lock };
+    let engine = Engine::new(overlay, parts, limits, damaged);
     Ok((engine, report))
 }
 
-fn identify(directories: &Directories, time: Timestamp) -> Result<(Salt, bool), OpenError> {
+fn identify(directories: &Directories, time: Timestamp) -> Result<(Identity, bool), OpenError> {
     if let Some(identity) = Identity::read(&*directories.root)? {
-        return Ok((identity.salt().ok_or(IdentityError::Damaged)?, false));
+        return Ok((identity, false));
     }
     if !directories.log.list()?.is_empty() || !directories.history.list()?.is_empty() {
         return Err(IdentityError::Missing.into());
     }
     let mut salt = Salt([0; 8]);
     getrandom::fill(&mut salt.0).map_err(io::Error::other)?;
-    Identity::new(salt, time).write(&*directories.root)?;
-    Ok((salt, true))
+    let identity = Identity::new(salt, time);
+    identity.write(&*directories.root)?;
+    Ok((identity, true))
 }
 
 impl Start {
-    fn look(directories: &Directories) -> Result<Self, OpenError> {
+    fn look(directories: &Directories, unusable: Option<String>) -> Result<Self, OpenError> {
         let (shelf, numbers) = Shelf::open(directories.history.clone())?;
-        let (catalogue, mut rebuild) = open_catalogue(directories.path.as_deref())?;
+        let (catalogue, mut rebuild) = open_catalogue(directories.path.as_deref(), unusable)?;
         let known = if rebuild.is_some() { Ok(Vec::new()) } else { catalogue.files() };
         let known = known.unwrap_or_else(|error| {
             rebuild = Some(error.to_string());
@@ -296,14 +313,18 @@ pub(crate) fn loses(damage: &Damage, all: &[Damage]) -> bool {
 }
 
 /// The catalogue, and why it must be made anew if it must.
-fn open_catalogue(path: Option<&Path>) -> Result<(Catalogue, Option<String>), CatalogueError> {
+fn open_catalogue(
+    path: Option<&Path>,
+    unusable: Option<String>,
+) -> Result<(Catalogue, Option<String>), CatalogueError> {
     let Some(path) = path.map(|path| path.join(CATALOGUE)) else {
         return Ok((Catalogue::in_memory()?, Some("it is in memory".to_owned())));
     };
-    let why = match Catalogue::open(&path) {
-        Ok(Some(catalogue)) => return Ok((catalogue, None)),
-        Ok(None) => "it is missing or of another version".to_owned(),
-        Err(error) => error.to_string(),
+    let why = match (unusable, Catalogue::open(&path)) {
+        (Some(why), _) => why,
+        (None, Ok(Some(catalogue))) => return Ok((catalogue, None)),
+        (None, Ok(None)) => "it is missing or of another version".to_owned(),
+        (None, Err(error)) => error.to_string(),
     };
     Ok((Catalogue::create(&path)?, Some(why)))
 }

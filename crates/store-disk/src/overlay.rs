@@ -68,6 +68,8 @@ struct Dirty {
     runs: BTreeSet<RunNo>,
     keys: Vec<(RunNo, AppendKey, Ack)>,
     is_described: bool,
+    /// A run was opened, and with it keys of others forgotten.
+    is_opened: bool,
     /// Compacted events whose words are to be found.
     deltas: BTreeMap<RunNo, Bytes>,
 }
@@ -230,6 +232,12 @@ impl Overlay {
         }
     }
 
+    /// The numbers of threads that have something in the journal, and of which nobody knows how they were made or deleted.
+    pub(crate) fn unknown_threads(&self) -> Vec<u64> {
+        let numbers = self.unsealed.threads();
+        numbers.filter(|no| !self.has(*no) && !self.unsealed.is_deleted(*no)).collect()
+    }
+
     /// About how many bytes wait for the catalogue.
     pub(crate) fn dirty_bytes(&self) -> usize {
         self.dirty_bytes
@@ -251,14 +259,9 @@ impl Overlay {
             let index = changes.threads.len();
             deltas.extend(dirty.deltas.into_iter().map(|(run, delta)| (index, run, delta)));
             let state = hot.durable.as_ref();
-            changes.threads.push(change(
-                no,
-                state,
-                &hot.compacted,
-                dirty.runs,
-                dirty.keys,
-                dirty.is_described,
-            ));
+            let mut change = change(no, state, &hot.compacted, dirty.runs, dirty.keys, dirty.is_described);
+            change.keyed_runs = state.filter(|_| dirty.is_opened).map(|state| state.keyed_runs().collect());
+            changes.threads.push(change);
         }
         self.dirty_bytes = 0;
         (changes, deltas)
@@ -344,7 +347,7 @@ pub(crate) fn change(
     let runs = runs.into_iter();
     let runs =
         runs.filter_map(|run| Some((state?.run(run).ok()?.clone(), compacted.get(&run).copied()))).collect();
-    ThreadChange { no, info, runs, keys, words }
+    ThreadChange { no, info, runs, keys, keyed_runs: None, words }
 }
 
 impl Hot {
@@ -374,10 +377,12 @@ impl Dirty {
                     self.deltas.insert(*run, delta.clone());
                     delta.len()
                 }
-                Fact::Opened { run, .. }
-                | Fact::Claimed { run, .. }
-                | Fact::Ended { run, .. }
-                | Fact::Compacted { run } => {
+                Fact::Opened { run, .. } => {
+                    self.runs.insert(*run);
+                    self.is_opened = true;
+                    DIRTY_BYTES
+                }
+                Fact::Claimed { run, .. } | Fact::Ended { run, .. } | Fact::Compacted { run } => {
                     self.runs.insert(*run);
                     DIRTY_BYTES
                 }

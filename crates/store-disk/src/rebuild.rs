@@ -62,7 +62,7 @@ pub(crate) fn rebuild(catalogue: &Catalogue, shelf: &Shelf, indexes: &[Index]) -
     for (no, thread) in threads {
         let Some(state) = thread.state else { continue };
         let runs: Vec<RunNo> = state.runs().iter().map(|run| run.no).collect();
-        let keys = state.keys().map(|((run, key), ack)| (*run, key.clone(), *ack)).collect();
+        let keys = state.keys().map(|(run, key, ack)| (run, key.clone(), *ack)).collect();
         let mut change = overlay::change(no, Some(&state), &thread.compacted, runs, keys, true);
         change.words.extend(thread.words.into_iter().map(|(run, words)| (Some(run), words)));
         changes.threads.push(change);

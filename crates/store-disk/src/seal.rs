@@ -80,6 +80,9 @@ impl Engine {
             true => None,
             false => self.write_history(&mut begun, &unsealed_sources, &unsealed, threads_end)?,
         };
+        if index.is_none() {
+            self.keep_numbers()?;
+        }
         let layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = index {
             self.catalogue.learn(&index)?;
@@ -155,15 +158,21 @@ impl Engine {
         Ok(Some(writer.finish()?))
     }
 
-    /// What is kept of a thread's records. None if it was deleted.
+    /// What is kept of a thread's records. None if it was deleted; of one that nobody knows, everything.
     pub(crate) fn kept(&self, no: u64) -> Result<Option<Kept>, CatalogueError> {
         {
             let overlay = self.core.overlay();
             if overlay.has(no) {
                 return Ok(overlay.kept(no));
             }
+            if overlay.unsealed.is_deleted(no) {
+                return Ok(None);
+            }
         }
-        Ok(self.catalogue.thread_by_no(no)?.map(|stored| Kept::of(&stored.state, &stored.compacted)))
+        if let Some(stored) = self.catalogue.thread_by_no(no)? {
+            return Ok(Some(Kept::of(&stored.state, &stored.compacted)));
+        }
+        Ok(if self.catalogue.has_tombstone(no)? { None } else { Some(Kept::default()) })
     }
 
     /// The facts about a thread, made anew.

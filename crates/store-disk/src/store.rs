@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use threadline_log::fact::Fact;
+use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::state::ThreadState;
 use threadline_log::store::{Ack, Append, Claim, OpenRun, Opened, Page};
@@ -158,6 +159,14 @@ impl Store for DiskStore {
 
     async fn runs(&self, thread: &ThreadKey) -> Result<Vec<RunInfo>, Error> {
         self.see(thread, |_, state| Ok(state.runs().to_vec())).await
+    }
+
+    async fn run(&self, thread: &ThreadKey, run: RunNo) -> Result<RunInfo, Error> {
+        self.see(thread, |_, state| state.run(run).cloned()).await
+    }
+
+    async fn kin(&self, thread: &ThreadKey, sought: &Sought) -> Result<Kin, Error> {
+        self.see(thread, |_, state| Ok(state.kin(sought))).await
     }
 
     async fn request(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error> {

@@ -23,7 +23,7 @@ impl UnsealedBatch {
     }
 
     pub(crate) fn end(&self) -> u64 {
-        self.first + u64::from(self.count)
+        self.first.saturating_add(u64::from(self.count))
     }
 }
 
@@ -102,6 +102,18 @@ impl Unsealed {
     pub(crate) fn has_forgotten(&self) -> bool {
         let mut facts = self.threads.values().flat_map(|thread| &thread.facts);
         facts.any(|fact| [DELETED, FORGOTTEN].contains(&fact.kind))
+    }
+
+    /// Whether a thread was deleted.
+    pub(crate) fn is_deleted(&self, thread: u64) -> bool {
+        // Whatever came before was forgotten, and nothing comes after it.
+        let last = self.threads.get(&thread).and_then(|found| found.facts.last());
+        last.is_some_and(|fact| fact.kind == DELETED)
+    }
+
+    /// The numbers of all threads that have something there.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = u64> {
+        self.threads.keys().copied()
     }
 
     /// What the threads have in the segments before this one, in order of their numbers.

@@ -35,6 +35,7 @@ macro_rules! engine_contract {
             a_run_answers_the_run_that_asked,
             a_run_waits_for_its_parent,
             a_request_opens_one_run,
+            a_state_that_says_nothing_is_the_branchs,
             six_runs_are_four_histories,
             a_clone_is_its_own,
             a_clone_is_cut_where_it_says,
@@ -42,6 +43,7 @@ macro_rules! engine_contract {
             followers_are_told_what_they_cannot_have,
             followers_are_told_of_what_lies_between,
             followers_see_what_is_repeated,
+            followers_see_what_nobody_waited_for,
             a_follower_of_a_deleted_thread_is_cut_off,
             compacted_runs_keep_their_meaning,
             trimmed_threads_keep_their_branches,
@@ -60,6 +62,9 @@ macro_rules! engine_contract {
             an_export_of_a_trimmed_thread_keeps_its_branches,
             recordings_can_be_imported,
             runs_that_say_nothing_at_first_can_be_exported,
+            an_end_stays_where_it_was,
+            an_import_that_fails_leaves_nothing,
+            what_a_killed_import_leaves_is_no_thread,
         }
     };
     ($harness:expr; $($law:ident,)+) => {

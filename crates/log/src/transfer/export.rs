@@ -9,6 +9,7 @@ use crate::record::{Kind, Record};
 use crate::run::RunInfo;
 use crate::run_fold::{delta_events, write_lines};
 use crate::thread::ThreadInfo;
+use bytes::Bytes;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use threadline_protocol::Event;
@@ -105,8 +106,8 @@ impl Exporter {
         if !std::mem::replace(&mut self.is_begun, true) {
             let thread = ThreadLine::of(&self.info.key);
             let metadata = &self.info.metadata;
-            let (first, tail) = (self.info.offsets.start, self.end);
-            put(&mut lines, &HeadLine { threadline: EXPORT_VERSION, thread, metadata, first, tail });
+            let (first, tail, runs) = (self.info.offsets.start, self.end, self.wanted.len());
+            put(&mut lines, &HeadLine { threadline: EXPORT_VERSION, thread, metadata, first, tail, runs });
             return Ok(Some(lines));
         }
         if self.next >= self.end {
@@ -127,7 +128,9 @@ impl Exporter {
 
     fn put_record(&self, record: &Record, lines: &mut Vec<u8>) {
         let Some(run) = self.runs.get(record.run.index()).filter(|run| !self.is_cut(run)) else { return };
-        let end = run.end.as_ref().filter(|_| record.offset + 1 == run.offsets.end);
+        // What was rejected later comes after the end.
+        let ended_at = run.ended_at.unwrap_or(run.offsets.end);
+        let end = run.end.as_ref().filter(|_| record.offset + 1 == ended_at && !run.compacted);
         put(lines, &RecordLine::new(record, &run.id, end));
     }
 
@@ -149,45 +152,43 @@ impl Exporter {
             let (request, request_text) = embedded(&request);
             let parent = run.parent.filter(|parent| self.wanted.contains(parent));
             let compacted = run.compacted || self.is_cut(run);
+            let compaction = if compacted { self.compaction(run).await? } else { Vec::new() };
             let line = RunLine {
                 run: &run.id,
                 parent: parent.map(|parent| &self.runs[parent.index()].id),
                 spawned_by: run.spawned_by.as_deref(),
                 base_state: run.base_state,
                 compacted,
+                until: compacted.then_some(run.offsets.end),
+                lines: compacted.then_some(compaction.len()),
                 request,
                 request_text: request_text.filter(|text| !text.is_empty()),
             };
             put(lines, &line);
-            if compacted {
-                self.put_compaction(run, lines).await?;
+            for (place, bytes) in (1..).zip(compaction.iter().cloned()) {
+                let time = run.ended.unwrap_or(run.started);
+                let record = Record { offset: run.offsets.start, time, run: run.no, kind: Kind::Made, bytes };
+                let end = run.end.as_ref().filter(|_| place == compaction.len());
+                put(lines, &RecordLine::new(&record, &run.id, end));
             }
         }
         Ok(())
     }
 
-    /// What is left of a run whose records are gone, in their place.
-    async fn put_compaction(&self, run: &RunInfo, lines: &mut Vec<u8>) -> Result<(), Error> {
+    /// What is left of a run whose records are gone.
+    async fn compaction(&self, run: &RunInfo) -> Result<Vec<Bytes>, Error> {
         let Some(checkpoint) = self.engine.store().checkpoint(&self.info.key, run.no).await? else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let events: Vec<_> = delta_events(&checkpoint.delta).collect();
         // One that restates its branch has the runs before it in its frame.
         let own = events.iter().rposition(|event| matches!(event, Event::RunStarted(_))).unwrap_or(0);
-        let mut events = events[own..].iter().peekable();
-        while let Some(event) = events.next() {
-            let bytes = event.to_json().into_bytes().into();
-            let time = run.ended.unwrap_or(run.started);
-            let record = Record { offset: run.offsets.start, time, run: run.no, kind: Kind::Made, bytes };
-            let end = run.end.as_ref().filter(|_| events.peek().is_none());
-            put(lines, &RecordLine::new(&record, &run.id, end));
-        }
-        Ok(())
+        Ok(events[own..].iter().map(|event| event.to_json().into_bytes().into()).collect())
     }
 
     async fn next_compact(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let Some(run) = self.waiting.pop_first() else { return Ok(None) };
-        let delta = self.engine.delta_of(&self.info.key, &self.runs, run).await?;
+        let delta = self.engine.delta_of(&self.info.key, run).await?;
         Ok(Some(delta.to_vec()))
     }
 

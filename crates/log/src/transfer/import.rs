@@ -4,9 +4,9 @@ use super::begun::{APPENDS_MAX, Begun};
 use super::line::{EXPORT_VERSION, Line};
 use crate::engine::{Batch, Engine, RunWriter};
 use crate::error::Error;
-use crate::lineage;
-use crate::names::{RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
-use crate::opening::{digest, seen};
+use crate::kin::Sought;
+use crate::names::{Incarnation, RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
+use crate::opening::digest;
 use crate::record::NewRecord;
 use crate::run::{BaseState, RunEnd, RunStatus};
 use crate::search::first_words;
@@ -14,9 +14,13 @@ use crate::store::{OpenRun, RunsSeen};
 use crate::thread::{Metadata, MetadataChange};
 use bytes::Bytes;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use threadline_protocol::event::RunStarted;
 use threadline_protocol::stages::close::Cause;
 use threadline_protocol::{Event, Received};
+
+/// The label of a thread that is being imported: one that still has it when nobody imports it is a part of a thread.
+const IMPORTING: &str = "threadline:importing";
 
 /// How many bytes of records are appended at once.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -47,7 +51,10 @@ pub struct Imported {
 
 /// Takes the texts of an input one by one, and writes what they say.
 ///
-/// Everything that was pushed is durable after [`finish`](Self::finish).
+/// Everything that was pushed is durable after [`finish`](Self::finish). After an error the threads are gone that were made and
+/// have not come to their ends: that of the export, or those of the recording, whose last run is closed where its thread was there
+/// before. Exports that came earlier in the same input stay. Whoever is killed in between leaves a thread with a
+/// label that says so, in whose place the next import of the export puts the whole.
 #[derive(Debug)]
 pub struct Importer {
     engine: Engine,
@@ -58,6 +65,10 @@ pub struct Importer {
     begun: Begun,
     /// Where the tail of the thread is that an export is imported into.
     tail: Option<u64>,
+    /// Threads that were made for an input that has not come to its end.
+    unfinished: Vec<(ThreadKey, Incarnation)>,
+    /// Something has failed.
+    is_over: bool,
 }
 
 /// What the input is, as its first line says.
@@ -78,9 +89,15 @@ struct Recording {
 struct ExportImport {
     thread: ThreadKey,
     metadata: Metadata,
+    /// The tail that the export says it has, and how far its lines have come; and how many runs it says it has.
+    tail: Option<u64>,
+    reached: u64,
+    runs_said: Option<usize>,
     runs: HashMap<RunId, RunNo>,
     ended: u32,
     writers: HashMap<RunId, RunWriter>,
+    /// How many lines are to come of the compactions that stand for runs.
+    compacting: HashMap<RunId, usize>,
     /// A run whose first record has not come.
     opening: Option<(RunId, OpenRun)>,
 }
@@ -107,6 +124,8 @@ impl Engine {
             waiting,
             begun: Begun::default(),
             tail: None,
+            unfinished: Vec::new(),
+            is_over: false,
         }
     }
 }
@@ -115,8 +134,14 @@ impl Importer {
     /// Takes the next text: a line of an export, or an event.
     ///
     /// # Errors
-    /// If it makes no sense here, or cannot be written.
+    /// If it makes no sense here, or cannot be written. Then nothing more can be pushed.
     pub async fn push(&mut self, json: &str) -> Result<(), Error> {
+        self.check_going_on()?;
+        let pushed = self.push_text(json).await;
+        self.unless_failed(pushed).await
+    }
+
+    async fn push_text(&mut self, json: &str) -> Result<(), Error> {
         if json.starts_with("{\"threadline\":") {
             return self.begin_export(json).await;
         }
@@ -141,10 +166,54 @@ impl Importer {
     /// Writes the rest, and ends what the input left open.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written, or lines are missing at its end.
     pub async fn finish(mut self) -> Result<Imported, Error> {
-        self.end_input().await?;
+        self.check_going_on()?;
+        let ended = self.end_input().await;
+        self.unless_failed(ended).await?;
         Ok(self.imported)
+    }
+
+    /// Ends it as an error does: the rest of the input cannot be had.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub async fn abandon(mut self) -> Result<(), Error> {
+        self.forget_unfinished().await
+    }
+
+    /// Whether the input is an export, of which no line may be missing.
+    #[must_use]
+    pub const fn is_export(&self) -> bool {
+        matches!(self.input, Some(Input::Export(_)))
+    }
+
+    fn check_going_on(&self) -> Result<(), Error> {
+        if self.is_over { Err(Error::Invalid("the import has failed".to_owned())) } else { Ok(()) }
+    }
+
+    async fn unless_failed(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        if result.is_err() {
+            // If this fails too, the label says that the thread is not whole. What matters is the first error.
+            _ = self.forget_unfinished().await;
+        }
+        result
+    }
+
+    async fn forget_unfinished(&mut self) -> Result<(), Error> {
+        // What is on its way lands before the thread goes, or not at all.
+        (self.waiting, self.is_over) = (Waiting::default(), true);
+        while self.begun.finish(0).await.is_err() {}
+        let made = std::mem::take(&mut self.unfinished);
+        if let Some(Input::Recording(Recording { writer: Some(writer), is_ended: false })) = self.input.take()
+            && !made.iter().any(|(thread, _)| *thread == writer.thread)
+        {
+            self.engine.end_run(&writer, self.options.cause).await?;
+        }
+        for (thread, incarnation) in made {
+            self.engine.forget_import(&thread, incarnation).await?;
+        }
+        Ok(())
     }
 
     async fn end_input(&mut self) -> Result<(), Error> {
@@ -155,6 +224,7 @@ impl Importer {
             None => {}
         }
         self.tail = None;
+        self.unfinished.clear();
         Ok(())
     }
 
@@ -178,20 +248,26 @@ impl Importer {
         let scope = self.options.scope.clone().unwrap_or_else(|| named.scope());
         let thread = ThreadKey::new(scope, self.options.thread.clone().unwrap_or(named.id));
         match self.engine.store().thread(&thread).await {
+            // What an import has left that did not come to its end.
+            Ok(part) if part.metadata.labels.contains_key(IMPORTING) => {
+                self.engine.forget_import(&thread, part.incarnation).await?;
+            }
             Ok(_) => return Err(Error::ThreadExists(thread)),
             Err(Error::NoThread(_)) => {}
             Err(error) => return Err(error),
         }
         self.imported.threads.push(thread.clone());
         self.tail = Some(0);
-        let (runs, writers) = (HashMap::new(), HashMap::new());
-        let metadata = line.metadata;
         self.input = Some(Input::Export(Box::new(ExportImport {
             thread,
-            metadata,
-            runs,
+            metadata: line.metadata,
+            tail: line.tail,
+            reached: 0,
+            runs_said: line.runs,
+            runs: HashMap::new(),
             ended: 0,
-            writers,
+            writers: HashMap::new(),
+            compacting: HashMap::new(),
             opening: None,
         })));
         Ok(())
@@ -200,11 +276,16 @@ impl Importer {
     async fn push_line(&mut self, export: &mut ExportImport, json: &str) -> Result<(), Error> {
         let line = read_line(json)?;
         let id = line.run.clone().ok_or_else(|| Error::Invalid("a line without a run".to_owned()))?;
-        if line.offset.is_none() {
+        let Some(offset) = line.offset else {
+            export.reached = export.reached.max(line.until.unwrap_or_default());
+            if let Some(lines) = line.lines.filter(|lines| *lines > 0) {
+                export.compacting.insert(id.clone(), lines);
+            }
             self.open_waiting(export, Timestamp::default()).await?;
             export.opening = Some((id.clone(), self.run_to_open(export, &id, &line)?));
             return Ok(());
-        }
+        };
+        export.reached = export.reached.max(offset.saturating_add(1));
         let time = line.time.unwrap_or_default();
         if export.opening.as_ref().is_some_and(|(opening, _)| *opening == id) {
             self.open_waiting(export, time).await?;
@@ -217,6 +298,12 @@ impl Importer {
         self.imported.records += 1;
         self.wait(writer, time, record, line.end.as_ref()).await?;
         export.ended += u32::from(line.end.is_some());
+        if let Entry::Occupied(mut lines) = export.compacting.entry(id) {
+            *lines.get_mut() -= 1;
+            if *lines.get() == 0 {
+                lines.remove();
+            }
+        }
         Ok(())
     }
 
@@ -228,7 +315,7 @@ impl Importer {
         Ok(OpenRun {
             thread: export.thread.clone(),
             incarnation: self.engine.ids().incarnation(),
-            metadata: export.metadata.as_change(),
+            metadata: export.metadata_while_importing(),
             seen: RunsSeen::default(),
             id: id.clone(),
             parent: parent.transpose()?,
@@ -249,6 +336,7 @@ impl Importer {
         let opened = u32::try_from(export.runs.len()).unwrap_or(u32::MAX);
         let seen = RunsSeen { opened, ended: export.ended };
         let writer = self.engine.open_run(OpenRun { seen, time, ..open }).await?;
+        self.unfinished = vec![(writer.thread.clone(), writer.incarnation)];
         export.runs.insert(id.clone(), writer.run);
         export.writers.insert(id, writer);
         self.imported.runs += 1;
@@ -257,6 +345,7 @@ impl Importer {
 
     async fn end_export(&mut self, mut export: ExportImport) -> Result<(), Error> {
         self.open_waiting(&mut export, Timestamp::default()).await?;
+        export.check_end()?;
         if export.runs.is_empty() {
             return Ok(());
         }
@@ -267,7 +356,10 @@ impl Importer {
                 self.engine.end_run(writer, self.options.cause).await?;
             }
         }
-        Ok(())
+        // From now on it is whole. This is no news about it.
+        let labels = [(IMPORTING.to_owned(), None)].into();
+        let change = MetadataChange { labels, ..MetadataChange::default() };
+        self.engine.store().describe(&export.thread, change, Timestamp(i64::MIN)).await
     }
 
     async fn push_event(&mut self, recording: &mut Recording, json: &str) -> Result<(), Error> {
@@ -312,9 +404,9 @@ impl Importer {
             None => ThreadId::new(started.thread_id.as_str().ok_or_else(unicode)?)?,
         };
         let thread = ThreadKey::new(scope, id);
-        let runs = self.engine.runs_with_lineage(&thread).await?;
         let input = started.input.as_deref();
-        let parent = lineage::parent(&runs, started.parent_run_id.as_ref(), input);
+        let parent_run_id = started.parent_run_id.as_ref();
+        let kin = self.engine.kin(&thread, &Sought::for_parent(parent_run_id, input)).await?;
         let request = input.map(|input| Bytes::from(input.to_json())).unwrap_or_default();
         let open = OpenRun {
             thread: thread.clone(),
@@ -323,10 +415,10 @@ impl Importer {
                 name: input.and_then(|input| first_words(&input.messages)),
                 ..MetadataChange::default()
             },
-            seen: seen(&runs),
+            seen: kin.seen,
             id: RunId::new(started.run_id.as_str().ok_or_else(unicode)?)?,
-            parent,
-            spawned_by: lineage::spawned_by(&runs, started.parent_run_id.as_ref()),
+            parent: kin.parent(parent_run_id, input),
+            spawned_by: kin.spawned_by(parent_run_id),
             base_state: if input.is_some() { BaseState::Input } else { BaseState::Branch },
             request_digest: digest(&request),
             request,
@@ -334,7 +426,11 @@ impl Importer {
             lease_until: self.engine.lease_until(),
             time: self.engine.now(),
         };
+        let is_made = kin.head.is_none();
         let writer = self.engine.open_run(open).await?;
+        if is_made {
+            self.unfinished.push((thread.clone(), writer.incarnation));
+        }
         if !self.imported.threads.contains(&thread) {
             self.imported.threads.push(thread);
         }
@@ -385,6 +481,48 @@ impl Importer {
     async fn settle(&mut self) -> Result<(), Error> {
         self.flush(None).await?;
         self.begun.finish(0).await
+    }
+}
+
+impl ExportImport {
+    fn metadata_while_importing(&self) -> MetadataChange {
+        let mut change = self.metadata.as_change();
+        change.labels.insert(IMPORTING.to_owned(), Some("true".to_owned()));
+        change
+    }
+
+    /// Whether everything has come that the export said would.
+    fn check_end(&self) -> Result<(), Error> {
+        let tail = self.tail.unwrap_or(self.reached);
+        if self.reached < tail {
+            return Err(Error::Invalid(format!(
+                "the export is cut off. missing={}, reached={}, tail={tail}",
+                tail - self.reached,
+                self.reached
+            )));
+        }
+        let (runs, said) = (self.runs.len(), self.runs_said.unwrap_or(self.runs.len()));
+        if runs < said {
+            return Err(Error::Invalid(format!("the export is cut off. runs={runs}, expected={said}")));
+        }
+        match self.compacting.iter().min() {
+            Some((run, missing)) => {
+                let what = format!("the export is cut off in a compacted run. run={run}, missing={missing}");
+                Err(Error::Invalid(what))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Engine {
+    /// Forgets a thread that was not imported to its end, whatever goes on there.
+    async fn forget_import(&self, thread: &ThreadKey, incarnation: Incarnation) -> Result<(), Error> {
+        match self.store().thread(thread).await {
+            Ok(info) if info.incarnation == incarnation => self.forget(thread, incarnation).await,
+            Ok(_) | Err(Error::NoThread(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -21,11 +21,15 @@ pub(super) struct Line<'a> {
     pub(super) thread: Option<ThreadLine>,
     #[serde(default)]
     pub(super) metadata: Metadata,
+    pub(super) tail: Option<u64>,
+    pub(super) runs: Option<usize>,
     /// A run begins, or a record belongs to it.
     pub(super) run: Option<RunId>,
     pub(super) parent: Option<RunId>,
     pub(super) spawned_by: Option<String>,
     pub(super) base_state: Option<BaseState>,
+    pub(super) until: Option<u64>,
+    pub(super) lines: Option<usize>,
     #[serde(borrow)]
     pub(super) request: Option<&'a RawValue>,
     pub(super) request_text: Option<String>,
@@ -65,6 +69,7 @@ pub(super) struct HeadLine<'a> {
     pub(super) metadata: &'a Metadata,
     pub(super) first: u64,
     pub(super) tail: u64,
+    pub(super) runs: usize,
 }
 
 /// A run begins.
@@ -80,6 +85,12 @@ pub(super) struct RunLine<'a> {
     /// Its records are gone, and what follows is their compaction.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) compacted: bool,
+    /// One past the last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) until: Option<u64>,
+    /// How many lines their compaction has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) lines: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,3 +1,4 @@
 //! What is promised of the engine and of the store in memory.
 
+mod cost;
 mod memory;

@@ -28,6 +28,8 @@ pub(crate) struct ThreadChange {
     /// Runs, and the tail when each was compacted.
     pub(crate) runs: Vec<(RunInfo, Option<u64>)>,
     pub(crate) keys: Vec<(RunNo, AppendKey, Ack)>,
+    /// The runs whose keys are kept, if some may have been forgotten.
+    pub(crate) keyed_runs: Option<BTreeSet<RunNo>>,
     /// The words of its name, or of a run.
     pub(crate) words: Vec<(Option<RunNo>, BTreeSet<String>)>,
 }
@@ -108,8 +110,26 @@ fn put(transaction: &Transaction<'_>, change: &ThreadChange) -> Result<(), Catal
             )?
             .execute(params![change.no, run.0, key.as_str(), ack.first, ack.count, ack.time.0])?;
     }
+    if let Some(kept) = &change.keyed_runs {
+        forget_keys(transaction, change.no, kept)?;
+    }
     for (run, words) in &change.words {
         put_words(transaction, change.no, *run, words)?;
+    }
+    Ok(())
+}
+
+fn forget_keys(
+    transaction: &Transaction<'_>,
+    thread: u64,
+    kept: &BTreeSet<RunNo>,
+) -> Result<(), CatalogueError> {
+    let mut statement = transaction.prepare_cached("select distinct run from keys where thread = ?1")?;
+    let runs: Vec<u32> = statement.query_map([thread], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for run in runs.into_iter().filter(|run| !kept.contains(&RunNo(*run))) {
+        transaction
+            .prepare_cached("delete from keys where thread = ?1 and run = ?2")?
+            .execute(params![thread, run])?;
     }
     Ok(())
 }

@@ -136,13 +136,15 @@ impl Catalogue {
     }
 
     /// The files that hold what was forgotten: of deleted threads, trimmed offsets and compacted runs. That a thread was
-    /// deleted is kept as long as another file has something else of it.
+    /// deleted is kept as long as another file has something else of it, and nothing goes of one that is merely unknown.
     pub(crate) fn stale_files(&self) -> Result<Vec<u64>, CatalogueError> {
         let reader = self.reader();
         let mut statement = reader.prepare_cached(
             "select number from files f where exists (
                 select 1 from blocks b left join threads t on t.no = b.thread where b.file = f.number and (
-                    (t.no is null and (b.tombstone = 0 or not exists (
+                    (t.no is null and exists (
+                        select 1 from blocks d where d.thread = b.thread and d.tombstone = 1
+                    ) and (b.tombstone = 0 or not exists (
                         select 1 from blocks o where o.thread = b.thread and o.tombstone = 0)))
                     or (b.kind = 1 and b.first < t.trimmed)
                 )
@@ -150,6 +152,24 @@ impl Catalogue {
                 select 1 from block_runs br join runs r on r.thread = br.thread and r.no = br.run
                 where br.file = f.number and br.first < r.compacted
             ) order by place",
+        )?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether a file says that a thread was deleted.
+    pub(crate) fn has_tombstone(&self, thread: u64) -> Result<bool, CatalogueError> {
+        let reader = self.reader();
+        let mut statement = reader
+            .prepare_cached("select exists (select 1 from blocks where thread = ?1 and tombstone = 1)")?;
+        Ok(statement.query_row([thread], |row| row.get(0))?)
+    }
+
+    /// The numbers of threads that have blocks, none of which says that they were deleted, and that are not known otherwise.
+    pub(crate) fn unknown_threads(&self) -> Result<Vec<u64>, CatalogueError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare_cached(
+            "select thread from blocks where thread not in (select no from threads)
+             group by thread having max(tombstone) = 0 order by thread",
         )?;
         Ok(statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }

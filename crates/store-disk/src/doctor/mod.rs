@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod orphans;
 mod repair;
 mod report;
 

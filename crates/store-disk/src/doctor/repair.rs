@@ -2,6 +2,7 @@
 
 use super::check::look_at_block;
 use super::compare;
+use super::orphans::name_anew;
 use super::report::{Report, Severity};
 use crate::catalogue::Catalogue;
 use crate::dirs::Directories;
@@ -36,7 +37,7 @@ pub fn rebuild(options: &DiskOptions) -> Result<OpenReport, OpenError> {
 }
 
 /// Salvages what damaged files hold, puts them aside in `damaged/`, and makes the catalogue anew. What is lost is in the report, and
-/// whoever reads it is told that it is.
+/// whoever reads it is told that it is. A thread of which it is lost that it was made is named anew.
 ///
 /// # Errors
 /// If the store is open elsewhere or of a newer format, or its files cannot be used at all.
@@ -50,6 +51,7 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
         repair_history(&directories, &mut report)?;
         forget_sidecars(&*directories.log)?;
     }
+    name_anew(&options, &mut report)?;
     // The states of threads are those that are left of them.
     rebuild(&options)?;
     repair_journal(&options, &directories, &mut report)?;

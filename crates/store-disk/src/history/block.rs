@@ -277,6 +277,14 @@ impl BlockBuilder {
     }
 }
 
+/// A block with any bytes in it, whose checksum holds, read again.
+#[cfg(any(test, feature = "sim"))]
+pub(crate) fn reread(kind: BlockKind, count: u32, raw: &[u8]) -> Result<Block, BlockError> {
+    let builder = BlockBuilder { count, raw: raw.to_vec(), ..BlockBuilder::new(kind, 1) };
+    let (_, bytes) = builder.encode().ok().ok_or(BlockError::Short)?;
+    Block::decode(&bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

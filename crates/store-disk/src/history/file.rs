@@ -266,6 +266,15 @@ impl HistoryFile {
     }
 }
 
+/// The blocks that are found in a file with these bytes.
+#[cfg(any(test, feature = "sim"))]
+pub(crate) fn salvaged(bytes: Vec<u8>) -> Vec<Block> {
+    let disk = crate::fs::sim::SimDisk::with_files([(file_name(1), bytes)]);
+    let Ok(file) = HistoryFile::open(&disk, 1) else { return Vec::new() };
+    _ = file.index();
+    file.salvage().unwrap_or_default().into_iter().map(|(_, _, block)| block).collect()
+}
+
 fn read_foot(foot: &[u8; FOOT_BYTES]) -> Option<(u64, u32, u32)> {
     let u32_at = |at: usize| foot[at..at + 4].try_into().ok().map(u32::from_le_bytes);
     if foot[..8] != FOOT_MAGIC || crc32c::crc32c(&foot[..28]) != u32_at(28)? {

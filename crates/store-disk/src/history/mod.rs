@@ -5,7 +5,11 @@ mod file;
 mod index;
 mod shelf;
 
+#[cfg(any(test, feature = "sim"))]
+pub(crate) use block::reread;
 pub(crate) use block::{Batch, Block, BlockBuilder};
+#[cfg(any(test, feature = "sim"))]
+pub(crate) use file::salvaged;
 pub(crate) use file::{
     BlockAbout, HistoryError, HistoryFile, HistoryWriter, file_name, file_number, is_leftover,
 };

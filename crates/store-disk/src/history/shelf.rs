@@ -38,6 +38,16 @@ impl Shelf {
         &self.disk
     }
 
+    /// The number that the next file gets.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Gives no number below this one.
+    pub(crate) fn begin_at(&self, number: u64) {
+        self.next.fetch_max(number, Ordering::Relaxed);
+    }
+
     /// A number that no file has had.
     pub(crate) fn take_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)

@@ -224,6 +224,12 @@ impl Journal {
         segment.ok_or(ReadError::NoSegment { segment: number })
     }
 
+    /// The salt of its segments.
+    #[must_use]
+    pub fn salt(&self) -> Salt {
+        self.shared.salt
+    }
+
     /// The live segments in order; the last one is active.
     #[must_use]
     pub fn segments(&self) -> Vec<SegmentInfo> {

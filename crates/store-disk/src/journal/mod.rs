@@ -10,6 +10,8 @@ mod damage;
 mod entry;
 mod error;
 pub mod format;
+#[cfg(any(test, feature = "sim"))]
+pub(crate) mod framed;
 mod frames;
 mod group;
 mod handle;

@@ -1,19 +1,13 @@
 //! A catalogue from any moment in the past, as a crash may leave it, opens with the log of now.
 
 use super::script::{STEPS, expected, run, view};
-use super::sim::options;
+use super::sim::with_catalogue;
+use crate::DiskStore;
 use crate::fs::sim::SimDisk;
 use crate::open::CATALOGUE;
-use crate::{DiskOptions, DiskStore};
 use std::fs;
-use std::path::Path;
 use tempfile::TempDir;
-
-fn with_catalogue(disk: &SimDisk, dir: &Path) -> DiskOptions {
-    let mut options = options(disk);
-    options.directories.as_mut().unwrap().path = Some(dir.to_owned());
-    options
-}
+use threadline_log::Store;
 
 #[tokio::test]
 async fn a_catalogue_of_the_past_is_as_good_as_that_of_now() {
@@ -40,4 +34,32 @@ async fn a_catalogue_of_the_past_is_as_good_as_that_of_now() {
         }
     }
     assert!(rebuilt > 0);
+}
+
+#[tokio::test]
+async fn a_damaged_row_costs_a_rebuild() {
+    // Of a run that goes on, which is looked at when the store is opened; and of a thread that the journal goes on with.
+    let damages = [
+        "update runs set crc = crc + 1 where running = 1",
+        "update threads set body = substr(body, 2)",
+        "update meta set segment = 'x'",
+        "drop table runs",
+    ];
+    for damage in damages {
+        let dir = TempDir::new().unwrap();
+        let disk = SimDisk::new();
+        let options = with_catalogue(&disk, dir.path());
+        let (store, _) = DiskStore::open(&options).unwrap();
+        for (number, step) in STEPS[..10].iter().enumerate() {
+            run(&store, number, *step).await.unwrap();
+        }
+        store.close().await;
+        drop(store);
+        let database = rusqlite::Connection::open(dir.path().join(CATALOGUE)).unwrap();
+        assert!(database.execute(damage, []).is_ok(), "{damage}");
+        drop(database);
+        let (store, report) = DiskStore::open(&options).unwrap();
+        assert!(report.rebuilt.is_some(), "{damage}: {report:?}");
+        assert_eq!(view(&store).await.unwrap(), expected(&STEPS[..10]).await.pop().unwrap(), "{damage}");
+    }
 }

@@ -1,12 +1,15 @@
 //! What is found in a store and how it is mended.
 
 use super::script::{STEPS, THREADS, expected, run, thread, view};
-use super::sim::{open, options};
+use super::sim::{open, options, with_catalogue};
 use crate::doctor::{self, Severity};
 use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
 use crate::history::{BlockKind, HistoryFile, file_number};
-use threadline_log::{Error, Store};
+use std::path::Path;
+use tempfile::TempDir;
+use threadline_log::names::Owner;
+use threadline_log::{Error, RunNo, Scope, Store, ThreadId, ThreadKey, Timestamp};
 
 async fn made(steps: usize) -> SimDisk {
     let disk = SimDisk::new();
@@ -151,4 +154,75 @@ async fn a_damaged_segment_is_mended_though_its_sidecar_is_whole() {
     run(&store, 50, super::script::Step::Delete("a")).await.unwrap();
     store.tidy().await.unwrap();
     assert_eq!(lost.end - lost.start, 40);
+}
+
+/// A store whose thread `c` has lost that it was made, and the catalogue's directory.
+async fn orphaned(catalogue: &Path) -> SimDisk {
+    let disk = SimDisk::new();
+    let (store, _) = crate::DiskStore::open(&with_catalogue(&disk, catalogue)).unwrap();
+    for (number, step) in STEPS[..18].iter().enumerate() {
+        run(&store, number, *step).await.unwrap();
+    }
+    store.close().await;
+    drop(store);
+    let (file, at) = block_of(&disk, 2, BlockKind::Facts);
+    disk.flip_bit(&file, at * 8);
+    disk
+}
+
+#[tokio::test]
+async fn a_thread_whose_making_is_lost_is_named_anew_and_never_erased() {
+    let dir = TempDir::new().unwrap();
+    let before = expected(&STEPS[..18]).await.pop().unwrap().threads.swap_remove(2).unwrap();
+    for is_remembered in [true, false] {
+        let disk = orphaned(dir.path()).await;
+        if !is_remembered {
+            std::fs::remove_file(dir.path().join(crate::open::CATALOGUE)).unwrap();
+        }
+        let options = with_catalogue(&disk, dir.path());
+        let report = doctor::repair(&options).unwrap();
+        let named = report.findings.iter().find(|finding| finding.what.contains("has this name now"));
+        let key = if is_remembered { thread("c") } else { lost("thread-2") };
+        assert_eq!(named.unwrap().place, format!("thread={key}, number=2"), "{report:?}");
+        for _ in 0..2 {
+            let (store, _) = crate::DiskStore::open(&options).unwrap();
+            let info = store.thread(&key).await.unwrap();
+            assert_eq!(info.offsets.end, before.info.offsets.end);
+            // What was trimmed is known by the catalogue only.
+            let page = store.read(&key, 7..50, None, usize::MAX).await.unwrap();
+            assert_eq!(page.records, before.records);
+            let runs = store.runs(&key).await.unwrap();
+            assert_eq!(runs.len(), 1);
+            assert_eq!(runs[0].id.as_str(), if is_remembered { "c0" } else { "lost-0" });
+            // A stand-in can be closed as any other.
+            assert!(store.expired(Timestamp(i64::MAX)).await.unwrap().contains(&(key.clone(), RunNo(0))));
+            store.tidy().await.unwrap();
+            store.close().await;
+        }
+        doctor::rebuild(&options).unwrap();
+        let report = doctor::check(&options).unwrap();
+        assert_eq!(report.lost.len(), usize::from(!is_remembered), "{report:?}");
+        std::fs::remove_file(dir.path().join(crate::open::CATALOGUE)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_same_in_the_journal() {
+    let disk = made(4).await;
+    let name = disk.list().unwrap().into_iter().rfind(|name| name.ends_with(".log")).unwrap();
+    let created = b"\"thread\":\"b\"";
+    let at = disk.bytes(&name).windows(created.len()).position(|window| window == created).unwrap();
+    disk.flip_bit(&name, at * 8);
+    let report = doctor::repair(&options(&disk)).unwrap();
+    assert_eq!(report.lost, [], "{report:?}");
+    let (store, _) = open(&disk).unwrap();
+    store.tidy().await.unwrap();
+    let page = store.read(&lost("thread-1"), 0..9, None, usize::MAX).await.unwrap();
+    assert_eq!(page.records.len(), 3);
+    assert_eq!(store.runs(&lost("thread-1")).await.unwrap()[0].id.as_str(), "b0");
+}
+
+fn lost(name: &str) -> ThreadKey {
+    let owner = Owner::new("lost").unwrap();
+    ThreadKey::new(Scope { app: owner.clone(), user: owner }, ThreadId::new(name).unwrap())
 }

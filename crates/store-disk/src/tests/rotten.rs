@@ -66,10 +66,12 @@ async fn rotten_facts_are_stated_anew() {
     for lost in ["{\"fact\":\"created\"", "{\"fact\":\"opened\"", "{\"fact\":\"ended\""] {
         let disk = SimDisk::new();
         let (store, _) = open(&disk).unwrap();
-        for step in [Step::Open("a", "a0"), Step::Append("a", 0, 2), Step::Name("a", "n"), Step::End("a", 0)] {
+        for step in [Step::Open("a", "a0"), Step::Append("a", 0, 2), Step::Name("a", "n"), Step::End("a", 0)]
+        {
             run(&store, 0, step).await.unwrap();
         }
-        let (info, runs) = (store.thread(&thread("a")).await.unwrap(), store.runs(&thread("a")).await.unwrap());
+        let (info, runs) =
+            (store.thread(&thread("a")).await.unwrap(), store.runs(&thread("a")).await.unwrap());
         rot(&disk, lost);
         store.tidy().await.unwrap();
         assert_eq!(store.ailments().len(), 1, "{lost}");

@@ -4,6 +4,7 @@ use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
 use crate::{Directories, DiskOptions, DiskStore, OpenError, OpenReport};
 use async_trait::async_trait;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use threadline_log::Store;
 use threadline_testkit::store::{Ending, Harness};
@@ -20,6 +21,13 @@ pub(super) fn options(disk: &SimDisk) -> DiskOptions {
         directories: Some(Directories::on(&disk)),
         ..DiskOptions::new("")
     }
+}
+
+/// The same, with a catalogue that lasts.
+pub(super) fn with_catalogue(disk: &SimDisk, dir: &Path) -> DiskOptions {
+    let mut options = options(disk);
+    options.directories.as_mut().unwrap().path = Some(dir.to_owned());
+    options
 }
 
 pub(super) fn open(disk: &SimDisk) -> Result<(DiskStore, OpenReport), OpenError> {

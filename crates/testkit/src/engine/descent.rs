@@ -2,8 +2,8 @@
 
 use super::stage::{Stage, answer, finished, ids, request, thread};
 use serde_json::json;
-use threadline_log::run::RunStatus;
-use threadline_log::{At, Error, Started};
+use threadline_log::run::{BaseState, RunStatus};
+use threadline_log::{At, Error, HistoryMode, StartRun, Started};
 
 /// Clients that name no parent edit, ask again and go on by the messages that they send.
 pub async fn a_run_continues_what_its_messages_continue(stage: Stage) {
@@ -124,5 +124,33 @@ pub async fn six_runs_are_four_histories(stage: Stage) {
         let said: Vec<String> =
             history.iter().flat_map(|run| [format!("u{run}"), format!("a-{run}")]).collect();
         assert_eq!(ids(&stage.fold(&t, At::Run(run.no)).await), said, "after run {}", run.id);
+    }
+}
+
+/// Where the server keeps the history, a state that is absent, null or empty is none: the branch's goes on.
+pub async fn a_state_that_says_nothing_is_the_branchs(stage: Stage) {
+    let t = thread("t");
+    let cases = [
+        (None, BaseState::Branch),
+        (Some(json!(null)), BaseState::Branch),
+        (Some(json!({})), BaseState::Branch),
+        (Some(json!({"a": 1})), BaseState::Input),
+        (Some(json!([])), BaseState::Input),
+    ];
+    for (count, (state, expected)) in cases.into_iter().enumerate() {
+        let mut request = request(&t, &count.to_string(), &[&format!("u{count}")]);
+        match &state {
+            Some(state) => request["state"] = state.clone(),
+            None => _ = request.as_object_mut().and_then(|request| request.remove("state")),
+        }
+        let start = StartRun {
+            thread: t.clone(),
+            request: request.to_string().into(),
+            history: HistoryMode::Server,
+            agent: None,
+        };
+        let Ok(Started::New(writer)) = stage.engine.start_run(start).await else { panic!("it is opened") };
+        assert_eq!(stage.runs(&t).await[count].base_state, expected, "{state:?}");
+        stage.say(&writer, &[finished(&t, &count.to_string())]).await;
     }
 }

@@ -2,6 +2,8 @@
 
 use super::stage::{Stage, answer, finished, request, thread};
 use crate::random::Random;
+use std::future::poll_fn;
+use std::task::Poll;
 use threadline_log::retention::{KeepRaw, Retention};
 use threadline_log::store::Append;
 use threadline_log::{AppendKey, Batch, Engine, Error, Follower, NewRecord, ThreadKey};
@@ -133,6 +135,22 @@ pub async fn followers_see_what_is_repeated(stage: Stage) {
     let ack = stage.engine.append(&writer, Batch { records, key, ..Batch::default() }).await;
     assert!(ack.expect("it is there").repeated);
     assert_eq!(follower.next().await.expect("it is there")[0].offset, 1);
+}
+
+/// A writer who is gone before the answer comes has not written in secret: what became durable is seen without another append.
+pub async fn followers_see_what_nobody_waited_for(stage: Stage) {
+    let t = thread("t");
+    let writer = stage.start(&t, &request(&t, "1", &["u1"])).await;
+    let mut follower = stage.engine.follow(&t, None, 1).await.expect("it can be followed");
+    for count in 0..20 {
+        let record = vec![NewRecord::event(format!("{count}"))];
+        let mut append = Box::pin(stage.engine.append(&writer, record.into()));
+        // Polled once and dropped: on most stores it is on its way.
+        let _ = poll_fn(|context| Poll::Ready(append.as_mut().poll(context))).await;
+        drop(append);
+        let records = follower.next().await.expect("it is seen");
+        assert_eq!((records.len(), records[0].offset), (1, count + 1));
+    }
 }
 
 /// Whoever follows a thread that is deleted does not wait for ever.

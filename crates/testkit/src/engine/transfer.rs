@@ -1,8 +1,8 @@
 //! Threads that leave and enter a store.
 
-use super::stage::{Stage, ids, request, seen, thread};
+use super::stage::{Stage, finished, ids, request, seen, thread};
 use serde_json::{Value, json};
-use threadline_log::run::RunStatus;
+use threadline_log::run::{RunInfo, RunStatus};
 use threadline_log::thread::MetadataChange;
 use threadline_log::transfer::{ExportForm, ImportOptions, Imported};
 use threadline_log::{At, Engine, Error, Kind, NewRecord, RunId, RunNo, ThreadKey};
@@ -188,4 +188,110 @@ pub async fn runs_that_say_nothing_at_first_can_be_exported(stage: Stage) {
     endless[5] = endless[5].replace("\"kind\"", "\"end\":{\"status\":\"running\"},\"kind\"");
     let refused = import(&stage.engine, &endless.join("\n")).await;
     assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+}
+
+/// What was rejected after a run's end comes after it in an export, too, and after an import.
+pub async fn an_end_stays_where_it_was(stage: Stage) {
+    let t = thread("t");
+    let first = stage.start(&t, &request(&t, "1", &["u1"])).await;
+    stage.say(&first, &[finished(&t, "1")]).await;
+    stage.converse(&t, &request(&t, "2", &["u1", "u2"])).await;
+    stage.clock.advance(10);
+    let late = || vec![NewRecord::rejected("after the end")].into();
+    stage.engine.append(&first, late()).await.expect("rejected records are kept");
+    let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+    let ends: Vec<bool> = exported.lines().map(|line| line.contains("\"end\":")).collect();
+    let places: Vec<usize> =
+        (0..).zip(&ends).filter(|(_, is_end)| **is_end).map(|(place, _)| place).collect();
+    assert_eq!(places, [3, 10], "{exported}");
+    let other = stage.other();
+    import(&other, &exported).await.expect("the export makes sense");
+    assert_eq!(export(&other, &t, ExportForm::Raw).await, exported);
+    let ended = |runs: Vec<RunInfo>| -> Vec<_> {
+        runs.into_iter().map(|run| (run.ended, run.ended_at, run.offsets, run.end)).collect()
+    };
+    assert_eq!(ended(other.store().runs(&t).await.expect("it is there")), ended(stage.runs(&t).await));
+
+    // The same where its records are gone.
+    stage.store.compact_run(&t, RunNo(0), stage.engine.now()).await.expect("it has a checkpoint");
+    stage.engine.append(&first, late()).await.expect("rejected records are kept");
+    let compacted = export(&stage.engine, &t, ExportForm::Raw).await;
+    let other = stage.other();
+    import(&other, &compacted).await.expect("the export makes sense");
+    let again = export(&other, &t, ExportForm::Raw).await;
+    let third = stage.other();
+    import(&third, &again).await.expect("the export makes sense");
+    assert_eq!(export(&third, &t, ExportForm::Raw).await, again);
+}
+
+/// An export that is cut off anywhere is refused, and nothing is there afterwards.
+pub async fn an_import_that_fails_leaves_nothing(stage: Stage) {
+    let t = thread("t");
+    stage.converse(&t, &request(&t, "1", &["u1"])).await;
+    stage.converse(&t, &request(&t, "2", &["u1", "a-1", "u2"])).await;
+    stage.store.compact_run(&t, RunNo(1), stage.engine.now()).await.expect("it has a checkpoint");
+    stage.start(&t, &request(&t, "3", &["u1", "a-1", "u2", "a-2", "u3"])).await;
+    let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+    let lines: Vec<&str> = exported.lines().collect();
+    let whole = thread("whole");
+    let before = exported.lines().next().expect("a head").replace("\"id\":\"t\"", "\"id\":\"whole\"");
+    let before = format!("{before}\n{}", lines[1..].join("\n"));
+    for count in 1..lines.len() {
+        let other = stage.other();
+        let cut = lines[..count].join("\n");
+        let refused = import(&other, &format!("{before}\n{cut}")).await;
+        assert!(
+            matches!(&refused, Err(Error::Invalid(what)) if what.contains("cut off")),
+            "{count}: {refused:?}"
+        );
+        assert!(matches!(other.store().thread(&t).await, Err(Error::NoThread(_))), "{count}");
+        assert!(other.store().thread(&whole).await.is_ok(), "what came before it is whole");
+        // A line that makes no sense.
+        let other = stage.other();
+        let refused = import(&other, &format!("{cut}\n{{}}\n{}", lines[count..].join("\n"))).await;
+        assert!(matches!(refused, Err(Error::Invalid(_))), "{count}: {refused:?}");
+        assert!(matches!(other.store().thread(&t).await, Err(Error::NoThread(_))), "{count}");
+    }
+    let missing = import(&stage.other(), &lines[..3].join("\n")).await;
+    let tail = stage.store.thread(&t).await.expect("it is there").offsets.end;
+    let said = format!("the export is cut off. missing={}, reached=1, tail={tail}", tail - 1);
+    assert_eq!(missing, Err(Error::Invalid(said)));
+    import(&stage.other(), &exported).await.expect("all of it makes sense");
+
+    // Of a recording, too: the second run's id is taken.
+    let run = |run: &str| json!({"type": "RUN_STARTED", "threadId": "new", "runId": run}).to_string();
+    let refused = import(&stage.engine, &[run("a"), run("a")].join("\n")).await;
+    assert!(matches!(refused, Err(Error::RunIdReused(_))), "{refused:?}");
+    assert!(matches!(stage.store.thread(&thread("new")).await, Err(Error::NoThread(_))));
+    import(&stage.engine, &run("a")).await.expect("it makes sense");
+    let refused = import(&stage.engine, &[run("b"), run("a")].join("\n")).await;
+    assert!(matches!(refused, Err(Error::RunIdReused(_))), "{refused:?}");
+    let statuses: Vec<_> = stage.runs(&thread("new")).await.iter().map(RunInfo::status).collect();
+    assert_eq!(statuses, [RunStatus::Failed, RunStatus::Failed]);
+}
+
+/// Whoever imports is killed, and imports again.
+pub async fn what_a_killed_import_leaves_is_no_thread(stage: Stage) {
+    let t = thread("t");
+    let other = stage.other();
+    let (first, rest) = {
+        stage.converse(&t, &request(&t, "1", &["u1"])).await;
+        let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+        let at = exported.rfind("{\"offset\"").expect("records");
+        (exported[..at].to_owned(), exported[at..].to_owned())
+    };
+    let options =
+        ImportOptions { scope: None, default_scope: t.scope.clone(), thread: None, cause: Cause::Truncated };
+    let mut importer = other.import(options);
+    for line in first.lines() {
+        importer.push(line).await.expect("it makes sense");
+    }
+    // Nobody says that it is over.
+    drop(importer);
+    let part = other.store().thread(&t).await.expect("a part of it is there");
+    assert!(part.metadata.labels.contains_key("threadline:importing"));
+    import(&other, &format!("{first}{rest}")).await.expect("the whole takes its place");
+    assert_eq!(export(&other, &t, ExportForm::Raw).await, format!("{first}{rest}"));
+    let again = import(&other, &format!("{first}{rest}")).await;
+    assert!(matches!(again, Err(Error::ThreadExists(_))), "{again:?}");
 }

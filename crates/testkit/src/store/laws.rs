@@ -65,6 +65,7 @@ laws! { $
         a_writer_of_another_epoch_is_fenced
         a_key_lands_once
         a_key_of_the_append_that_ends_a_run_lands_once
+        keys_are_kept_while_their_run_goes_on_and_for_a_while
         a_refused_append_leaves_nothing_not_even_its_key
         an_ended_run_takes_only_rejected_records
         an_empty_append_is_refused

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use threadline_log::run::{RunEnd, RunInfo, RunStatus};
-use threadline_log::store::{Ack, Append, Claim, OpenRun, Opened, RunsSeen};
+use threadline_log::store::{Ack, Append, Claim, KEYS_KEPT_MS, OpenRun, Opened, RunsSeen};
 use threadline_log::thread::{Metadata, MetadataChange, ThreadInfo, ThreadQuery};
 use threadline_log::{
     AppendKey, Checkpoint, Epoch, Error, Incarnation, Kind, NewRecord, Record, RunNo, ThreadKey, Timestamp,
@@ -41,6 +41,7 @@ struct Run {
     tail_at_start: u64,
     started: Timestamp,
     end: Option<(RunEnd, Timestamp)>,
+    ended_at: Option<u64>,
     epoch: Epoch,
     lease_until: Timestamp,
     acks: BTreeMap<AppendKey, Ack>,
@@ -132,10 +133,17 @@ impl Model {
         });
         thread.updated = thread.updated.max(open.time);
         let run = RunNo(open.seen.opened);
+        let until = thread.updated.0 - KEYS_KEPT_MS;
+        for run in &mut thread.runs {
+            if run.end.as_ref().is_some_and(|(_, ended)| ended.0 <= until) {
+                run.acks.clear();
+            }
+        }
         thread.runs.push(Run {
             tail_at_start: thread.log.len() as u64,
             started: thread.updated,
             end: None,
+            ended_at: None,
             epoch: Epoch(1),
             lease_until: open.lease_until,
             acks: BTreeMap::new(),
@@ -180,7 +188,7 @@ impl Model {
             run.acks.insert(key, ack);
         }
         if let Some(end) = append.end {
-            run.end = Some((end, ack.time));
+            (run.end, run.ended_at) = (Some((end, ack.time)), Some(ack.offsets().end));
         }
         Ok(ack)
     }
@@ -420,6 +428,7 @@ impl Thread {
             records: ever.len() as u64,
             started: run.started,
             ended: run.end.as_ref().map(|(_, time)| *time),
+            ended_at: run.ended_at,
             end: run.end.as_ref().map(|(end, _)| end.clone()),
             epoch: run.epoch,
             lease_until: run.lease_until,

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use threadline_log::run::{RunEnd, RunStatus};
-use threadline_log::store::{Ack, Append, Claim};
+use threadline_log::store::{Ack, Append, Claim, KEYS_KEPT_MS, OpenRun};
 use threadline_log::{Epoch, Error, Kind, NewRecord, RunNo, ThreadKey, Timestamp};
 
 pub async fn an_append_elsewhere_than_at_the_tail_is_refused(scene: Scene) {
@@ -88,6 +88,33 @@ pub async fn a_key_of_the_append_that_ends_a_run_lands_once(mut scene: Scene) {
     assert_eq!(repetition(&scene, ending()).await, ack);
     assert_eq!(scene.run(&thread, run).await.status(), RunStatus::Cancelled);
     assert_eq!(scene.records(&thread).await.len(), 2);
+}
+
+pub async fn keys_are_kept_while_their_run_goes_on_and_for_a_while(mut scene: Scene) {
+    let thread = thread("t");
+    let [ended_run, open] = [scene.open(&thread, "ended").await.run, scene.open(&thread, "open").await.run];
+    let keyed = |run| Append { key: key("k"), ..appending(&thread, run) };
+    for run in [ended_run, open] {
+        scene.store.append(keyed(run)).await.expect("appended");
+    }
+    scene.end(&thread, ended_run).await;
+    let end = scene.run(&thread, ended_run).await.ended.expect("it ended").0;
+    let late = |ms| Timestamp(end + ms);
+    // Whatever time goes by: it is the next run that makes room.
+    scene.store.describe(&thread, Default::default(), late(10 * KEYS_KEPT_MS - 1)).await.expect("described");
+    for run in [ended_run, open] {
+        repetition(&scene, keyed(run)).await;
+    }
+    let next = OpenRun { time: late(10 * KEYS_KEPT_MS), ..scene.opening(&thread, "next").await };
+    scene.store.open_run(next).await.expect("a run is opened");
+    for ending in ENDINGS {
+        let forgotten = scene.store.append(keyed(ended_run)).await;
+        assert!(matches!(forgotten, Err(Error::RunEnded(_))), "{forgotten:?}");
+        repetition(&scene, keyed(open)).await;
+        scene = scene.reopen(ending).await;
+        scene.store.tidy().await.expect("tidied");
+    }
+    assert_eq!(scene.records(&thread).await.len(), 6);
 }
 
 pub async fn a_refused_append_leaves_nothing_not_even_its_key(scene: Scene) {
