@@ -31,6 +31,9 @@ pub(crate) enum Failure {
     /// The store has it otherwise.
     #[error("{0}")]
     Refused(threadline_log::Error),
+    /// Nobody has said that something may be lost.
+    #[error("nothing was deleted: say --yes")]
+    Unconfirmed,
     /// Was reported, with its place.
     #[error("the input cannot be read")]
     Unreadable,
@@ -172,6 +175,12 @@ impl<'a> Report<'a> {
         if ends { Err(Failure::Unreadable) } else { Ok(()) }
     }
 
+    /// Says something that has no place in an input.
+    pub(crate) fn warn(&mut self, message: &str) {
+        self.erase_progress();
+        let _ = writeln!(self.out, "threadline: {}", printable(message));
+    }
+
     /// Shows a line that stays until there is something else to show.
     pub(crate) fn show_progress(&mut self, line: &str) {
         let _ = write!(self.out, "\r{line}\x1b[K");
@@ -197,7 +206,7 @@ impl<'a> Report<'a> {
             Err(Failure::Refused(ref error)) => exit_code(error),
             // Whoever read our output has seen enough; what was found before still counts.
             Err(Failure::Write(ref error)) if error.kind() != io::ErrorKind::BrokenPipe => 3,
-            Err(Failure::Invalid { .. } | Failure::Usage(_)) => 2,
+            Err(Failure::Invalid { .. } | Failure::Unconfirmed | Failure::Usage(_)) => 2,
             _ if self.unreadable > 0 => 2,
             _ if self.findings > 0 => 1,
             _ => 0,

@@ -19,8 +19,11 @@ impl Engine {
     ) -> Result<(), Error> {
         let answers = input.resume.as_deref().unwrap_or_default();
         let open: Vec<&Text<'_>> = held.interrupts().iter().map(|interrupt| &interrupt.id).collect();
-        // Only who answers has to know all runs.
-        let runs = if answers.is_empty() { Vec::new() } else { self.store().runs(thread).await? };
+        // Only who answers has to know all runs; a thread that is not there has asked nothing.
+        let runs = match answers.is_empty() || open.is_empty() {
+            true => Vec::new(),
+            false => self.store().runs(thread).await?,
+        };
         for answer in answers {
             if let Some(run) = self.answered_by(thread, &runs, &answer.interrupt_id).await? {
                 return Err(Error::InterruptAnswered { interrupt: answer.interrupt_id.to_string(), run });

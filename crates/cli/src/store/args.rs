@@ -19,6 +19,8 @@ pub(crate) enum StoreCommand {
     Import(ImportArgs),
     /// Copy a thread, or a part of it, into a new one
     Clone(CloneArgs),
+    /// Delete a thread
+    Delete(DeleteArgs),
     /// Check everything that a store holds
     Doctor(DoctorArgs),
 }
@@ -181,6 +183,19 @@ pub(crate) struct CloneArgs {
     /// Only what lies at this offset and before
     #[arg(long, value_name = "OFFSET")]
     pub(crate) at: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DeleteArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    /// The thread
+    pub(crate) thread: ThreadId,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, clap::Args)]

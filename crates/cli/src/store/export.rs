@@ -2,16 +2,16 @@
 
 use super::args::{ExportArgs, FormArg};
 use super::opened::Opened;
-use crate::report::Failure;
+use crate::report::{Failure, Report};
 use std::io::{self, BufWriter, Write};
-use threadline_log::ThreadKey;
 use threadline_log::thread::{ThreadCursor, ThreadQuery};
 use threadline_log::transfer::ExportForm;
+use threadline_log::{ErrorKind, ThreadKey};
 
 /// How many threads are listed at once.
 const PAGE: usize = 256;
 
-pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &ExportArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let opened = Opened::existing(&args.store)?;
     let form = match args.form {
         FormArg::Raw => ExportForm::Raw,
@@ -23,14 +23,38 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
         None => all(&opened)?,
     };
     let mut out = BufWriter::new(io::stdout().lock());
+    let mut failed = Vec::new();
     for thread in threads {
-        let mut exporter = opened.wait(opened.engine.export(&thread, form))?;
-        while let Some(lines) = opened.wait(exporter.next())? {
-            out.write_all(&lines).map_err(Failure::write)?;
+        match export(&opened, &thread, form, &mut out) {
+            // What is wrong with one thread is no reason to keep back the others.
+            Err(Failure::Refused(error)) if args.all && error.kind() == ErrorKind::Corrupt => {
+                failed.push((thread, error));
+            }
+            exported => exported?,
         }
     }
     opened.close();
-    out.flush().map_err(Failure::write)
+    out.flush().map_err(Failure::write)?;
+    for (thread, error) in &failed {
+        report.warn(&format!("{thread}: {error}"));
+    }
+    match failed.len() {
+        0 => Ok(()),
+        count => Err(Failure::Store(format!("threads that could not be exported whole: {count}"))),
+    }
+}
+
+fn export(
+    opened: &Opened,
+    thread: &ThreadKey,
+    form: ExportForm,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let mut exporter = opened.wait(opened.engine.export(thread, form))?;
+    while let Some(lines) = opened.wait(exporter.next())? {
+        out.write_all(&lines).map_err(Failure::write)?;
+    }
+    Ok(())
 }
 
 /// The names of all threads, in order, so that an export of the same is the same.

@@ -18,7 +18,11 @@ pub(crate) fn run(args: &ImportArgs, report: &mut Report<'_>) -> Result<(), Fail
         cause: Cause::Truncated,
     };
     let importer = opened.engine.import(options);
-    let result = events::run(&args.source, report, Import { opened: &opened, importer, is_over: false });
+    let result = events::run(
+        &args.source,
+        report,
+        Import { opened: &opened, importer, is_over: false, is_damaged: false },
+    );
     opened.close();
     result
 }
@@ -28,6 +32,8 @@ struct Import<'a> {
     importer: Importer,
     /// The store has refused something, so that nothing more is written.
     is_over: bool,
+    /// Some of the input could not be read.
+    is_damaged: bool,
 }
 
 impl Command for Import<'_> {
@@ -49,6 +55,11 @@ impl Command for Import<'_> {
         Err(Failure::Refused(error))
     }
 
+    fn no_event(&mut self, place: Place, entry: &Entry<'_>, report: &mut Report<'_>) -> Result<(), Failure> {
+        self.is_damaged = true;
+        report.say(place, entry)
+    }
+
     fn idle(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -56,6 +67,10 @@ impl Command for Import<'_> {
     fn finish(self, _report: &mut Report<'_>) -> Result<(), Failure> {
         if self.is_over {
             return Ok(());
+        }
+        // A thread of which something is missing must not look like a whole one.
+        if self.is_damaged && self.importer.is_export() {
+            return Ok(self.opened.wait(self.importer.abandon())?);
         }
         let imported = self.opened.wait(self.importer.finish())?;
         let mut out = io::stdout().lock();

@@ -2,6 +2,7 @@
 
 mod args;
 mod clone;
+mod delete;
 mod doctor;
 mod export;
 mod import;
@@ -26,9 +27,10 @@ pub(crate) fn run(command: &StoreCommand) -> ExitCode {
     let result = match command {
         StoreCommand::Threads(args) => threads::run(args),
         StoreCommand::Show(args) => show::run(args),
-        StoreCommand::Export(args) => export::run(args),
+        StoreCommand::Export(args) => export::run(args, &mut report),
         StoreCommand::Import(args) => import::run(args, &mut report),
         StoreCommand::Clone(args) => clone::run(args),
+        StoreCommand::Delete(args) => delete::run(args),
         StoreCommand::Doctor(args) => doctor::run(args, &mut report),
     };
     report.finish(result)

@@ -52,9 +52,10 @@ pub(crate) fn open_store(place: &Place) -> Result<Arc<dyn Store>, Failure> {
         Place::Memory => return Ok(Arc::new(MemoryStore::new())),
     };
     let (store, report) = DiskStore::open(&options(dir)).map_err(|error| Failure::store(dir, &error))?;
-    for damage in &report.damages {
-        // Whoever asks for what is damaged will hear of it again.
-        let _ = writeln!(io::stderr().lock(), "threadline: damaged: {}", printable(&damage.to_string()));
+    // Whoever asks for what is damaged will hear of it again.
+    let damages = report.damages.iter().map(|damage| format!("damaged: {damage}"));
+    for said in damages.chain(report.rebuilt.map(|why| format!("the catalogue was made anew: {why}"))) {
+        let _ = writeln!(io::stderr().lock(), "threadline: {}", printable(&said));
     }
     Ok(Arc::new(store))
 }

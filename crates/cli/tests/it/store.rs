@@ -161,7 +161,14 @@ fn a_store_that_is_not_there_or_in_use_says_so() {
     );
     // Whoever looks at the wrong directory leaves nothing there.
     let wrong = tempfile::tempdir().expect("a directory");
-    for command in [&["threads"][..], &["show", "t"], &["export", "t"], &["clone", "t", "u"], &["doctor"]] {
+    for command in [
+        &["threads"][..],
+        &["show", "t"],
+        &["export", "t"],
+        &["clone", "t", "u"],
+        &["delete", "t", "--yes"],
+        &["doctor"],
+    ] {
         let refused = on(wrong.path(), command, "");
         assert_eq!(refused.code, 3, "{command:?}");
         assert!(refused.stderr.contains("there is no store at"), "{}", refused.stderr);
@@ -214,4 +221,64 @@ fn a_doctor_finds_what_is_damaged() {
     assert_eq!(on(store.path(), &["export", "t"], "").code, 3);
     assert_eq!(on(store.path(), &["show", "t", "--at", "8"], "").code, 0);
     assert_eq!(on(store.path(), &["import", "--thread", "other"], BRANCHES).code, 0);
+    let whole = on(store.path(), &["export", "other"], "");
+    // A copy that cannot be made leaves nothing.
+    assert_eq!(on(store.path(), &["clone", "t", "copy"], "").code, 3);
+    assert_eq!(on(store.path(), &["show", "copy"], "").code, 2);
+    // One damaged thread does not keep back the others.
+    assert_eq!(on(store.path(), &["import", "--thread", "zz"], BRANCHES).code, 0);
+    let all = on(store.path(), &["export", "--all"], "");
+    assert_eq!(all.code, 3);
+    assert!(all.text().contains(whole.text()) && all.text().contains(r#""id":"zz""#), "{}", all.text());
+    assert!(all.stderr.contains("default/default/t: damaged data in"), "{}", all.stderr);
+    assert!(all.stderr.ends_with("threads that could not be exported whole: 1\n"), "{}", all.stderr);
+}
+
+#[test]
+fn a_truncated_export_is_refused_and_leaves_nothing() {
+    let (first, second) = (branches(), TempDir::new().expect("a directory"));
+    let exported = on(first.path(), &["export", "t"], "");
+    let lines: Vec<&str> = exported.text().lines().collect();
+    // Every other place is the engine's to show.
+    for count in [1, 4, lines.len() - 1] {
+        let cut = lines[..count].join("\n");
+        let refused = on(second.path(), &["import"], &cut);
+        assert_eq!((refused.code, refused.text()), (2, ""), "{count}: {}", refused.stderr);
+        assert!(refused.stderr.contains("the export is cut off"), "{count}: {}", refused.stderr);
+        assert_eq!(on(second.path(), &["threads", "--format", "json"], "").text(), "", "{count}");
+    }
+    let cut = on(second.path(), &["import"], &lines[..lines.len() - 1].join("\n"));
+    assert!(cut.stderr.contains("missing=1, reached=9, tail=10"), "{}", cut.stderr);
+    // In the middle of a line, and with a line that cannot be read.
+    let middle = &exported.text()[..exported.text().len() - 20];
+    assert_eq!(on(second.path(), &["import"], middle).code, 2);
+    let mut damaged = lines.clone();
+    damaged[4] = "{\"offset\":";
+    for args in [&["import"][..], &["import", "--keep-going"]] {
+        assert_eq!(on(second.path(), args, &damaged.join("\n")).code, 2, "{args:?}");
+        assert_eq!(on(second.path(), &["threads", "--format", "json"], "").text(), "", "{args:?}");
+    }
+    assert_eq!(on(second.path(), &["import"], exported.text()).code, 0);
+    assert_eq!(on(second.path(), &["export", "t"], "").text(), exported.text());
+}
+
+#[test]
+fn a_thread_can_be_deleted_by_who_says_so() {
+    let store = branches();
+    let unsaid = on(store.path(), &["delete", "t"], "y\n");
+    assert_eq!((unsaid.code, unsaid.stderr.as_str()), (2, "threadline: nothing was deleted: say --yes\n"));
+    assert_eq!(on(store.path(), &["show", "t"], "").code, 0);
+    let deleted = on(store.path(), &["delete", "t", "--yes"], "");
+    assert_eq!((deleted.code, deleted.text()), (0, "default/default/t\n"), "{}", deleted.stderr);
+    assert_eq!(on(store.path(), &["delete", "t", "--yes"], "").code, 2);
+    // Of what it held nothing is left in any file.
+    for entry in
+        ["log", "history", ""].map(|part| std::fs::read_dir(store.path().join(part)).expect("it is there"))
+    {
+        for path in entry.map(|file| file.expect("a file").path()).filter(|path| path.is_file()) {
+            let bytes = std::fs::read(&path).expect("it can be read");
+            assert!(!bytes.windows(13).any(|window| window == b"second answer"), "{}", path.display());
+        }
+    }
+    assert_eq!(on(store.path(), &["import"], BRANCHES).code, 0);
 }
