@@ -20,9 +20,13 @@ impl Engine {
         let answers = input.resume.as_deref().unwrap_or_default();
         let open: Vec<&Text<'_>> = held.interrupts().iter().map(|interrupt| &interrupt.id).collect();
         // Only who answers has to know all runs; a thread that is not there has asked nothing.
-        let runs = match answers.is_empty() || open.is_empty() {
-            true => Vec::new(),
-            false => self.store().runs(thread).await?,
+        let runs = match answers.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.store().runs(thread).await,
+        };
+        let runs = match runs {
+            Err(Error::NoThread(_)) => Vec::new(),
+            runs => runs?,
         };
         for answer in answers {
             if let Some(run) = self.answered_by(thread, &runs, &answer.interrupt_id).await? {
