@@ -9,6 +9,7 @@ import {
   compactEvents,
   defaultApplyEvents,
   enforceEvents,
+  HttpAgent,
   enforceOutgoingInput,
   parseSSEStream,
   transformChunks,
@@ -121,7 +122,58 @@ class StreamError extends Error {
   }
 }
 
+/** The client as it is, but for what it accepts. */
+const accepting = (Agent, accept) =>
+  class extends Agent {
+    requestInit(input) {
+      const init = super.requestInit(input);
+      return accept === undefined ? init : { ...init, headers: { ...init.headers, Accept: accept } };
+    }
+  };
+
+/** Does what a user would do before the next run, and gives what the run is asked. */
+function prepare(agent, { id, say, result, answer, tools }) {
+  if (say !== undefined) agent.addMessage({ id: `user-${id}`, role: "user", content: say });
+  if (result !== undefined) {
+    const call = agent.messages.flatMap(({ toolCalls }) => toolCalls ?? []).at(-1);
+    agent.addMessage({ id: `result-${id}`, role: "tool", toolCallId: call.id, content: result });
+  }
+  const resume = (agent.pendingInterrupts ?? []).map(({ id: interruptId }) => ({
+    interruptId,
+    status: "resolved",
+    payload: answer,
+  }));
+  return { runId: `run-${id}`, tools, ...(answer !== undefined && { resume }) };
+}
+
 const ops = {
+  /** A conversation over HTTP, by the client itself: one run a turn. */
+  async converse({ url, turns, accept, old: isOld = false }) {
+    let contentType;
+    const noting = async (...request) => {
+      const response = await fetch(...request);
+      contentType = response.headers.get("content-type");
+      return response;
+    };
+    const Agent = accepting(isOld ? old.HttpAgent : HttpAgent, accept);
+    const agent = new Agent({ url, threadId: "thread", fetch: noting });
+    const runs = [];
+    for (const [at, turn] of turns.entries()) {
+      const events = [];
+      let failure = null;
+      try {
+        await agent.runAgent(prepare(agent, { id: at, ...turn }), {
+          onEvent: ({ event }) => void events.push(event),
+        });
+      } catch (error) {
+        failure = messageOf(error);
+      }
+      const { messages, state, pendingInterrupts: interrupts = [] } = agent;
+      runs.push(structuredClone({ contentType, events, failure, messages, state, interrupts }));
+    }
+    return { runs };
+  },
+
   schema({ json }) {
     const event = JSON.parse(json);
     const parsed = EventSchemas.parse(event);

@@ -1,5 +1,6 @@
-//! Our protocol crate against the published packages, in both directions.
+//! Our protocol crate and our agents against the published packages, in both directions.
 
+mod agent;
 mod compaction;
 mod consume;
 mod coverage;
