@@ -353,8 +353,8 @@ impl Inner {
     fn answer(&mut self, call: Text<'static>, owner: Lane, content: &str, outlet: &Outlet) {
         let mut result = ToolCallResult::new(self.mint(outlet), call, content.to_owned());
         result.subagent_run_id = owner;
-        let pushed = self.push(result, None);
-        debug_assert_eq!(pushed, Ok(()), "a call that has ended may be answered once");
+        // A call that was made again under its old id may have its result already.
+        let _ = self.push(result, None);
     }
 
     fn close_within(&mut self, subagent: &Text<'static>, outlet: &Outlet) {

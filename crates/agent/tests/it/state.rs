@@ -72,7 +72,17 @@ fn small_states_are_sent_whole_and_large_ones_as_the_change() {
     assert_eq!(sets(&over, &[&json!(null), &over_too]), ["STATE_SNAPSHOT", "STATE_SNAPSHOT"]);
 }
 
+/// States that have much in common, as those of one agent do, so that the change is often smaller.
 fn a_state() -> impl Strategy<Value = Value> {
+    let alike = (any_state(), 0..3_u8, any::<bool>()).prop_map(|(part, count, is_long)| {
+        let stays = "what stays, and is long enough that nobody wants to send it again".repeat(8);
+        let long = "long".repeat(if is_long { STATE_SNAPSHOT_BYTES_MAX / 4 } else { 0 });
+        json!({"stays": stays, "long": long, "count": count, "part": part})
+    });
+    prop_oneof![3 => alike, 1 => any_state()]
+}
+
+fn any_state() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
