@@ -42,7 +42,7 @@ async fn who_leaves_does_not_stop_a_run() {
     drop(answer);
     agent.say(&json!({"type":"TEXT_MESSAGE_CHUNK","messageId":"a","delta":"unseen"}));
     agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":"r1"}));
-    agent.let_go().await;
+    server.end_of_run().await;
     let frames = server.post("/agui/connect", &request("c", &json!([]))).await.all().await;
     assert_eq!(kinds(&frames), ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]);
     assert_eq!(messages(&folded(&frames)), json!([{"id":"a","role":"assistant","content":"unseen"}]));
