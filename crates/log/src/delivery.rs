@@ -4,6 +4,7 @@
 
 use crate::names::{RunId, ThreadId};
 use crate::record::Kind;
+use threadline_protocol::event::Custom;
 use threadline_protocol::stages::enforce::{Verdict, enforce};
 use threadline_protocol::stages::repair::{Repairer, without_malformed, without_refusals};
 use threadline_protocol::stages::translate::Translator;
@@ -17,6 +18,17 @@ pub struct Delivery {
     translator: Translator,
     repairer: Repairer,
     is_started: bool,
+    unknown: UnknownEvents,
+}
+
+/// What becomes of events of types that AG-UI does not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum UnknownEvents {
+    /// Nobody sees them.
+    #[default]
+    Drop,
+    /// They are shown as CUSTOM events, whose name is this and their type, and whose value is the event.
+    Custom(String),
 }
 
 impl Delivery {
@@ -29,7 +41,15 @@ impl Delivery {
             translator: Translator::new(),
             repairer: Repairer::new(),
             is_started: false,
+            unknown: UnknownEvents::Drop,
         }
+    }
+
+    /// With something else than nothing for events of unknown types.
+    #[must_use]
+    pub fn with_unknown(mut self, unknown: UnknownEvents) -> Self {
+        self.unknown = unknown;
+        self
     }
 
     /// What is delivered of the next record.
@@ -47,6 +67,10 @@ impl Delivery {
         let mut mended = String::new();
         let received = read(bytes, &mut mended)?;
         let translated = self.translator.translate(received).ok()?.event;
+        if let (Event::Unknown(event), UnknownEvents::Custom(prefix)) = (translated.event(), &self.unknown) {
+            let name = format!("{prefix}{}", translated.event().type_name());
+            return Some(Custom::new(name, event.as_json().clone().into_owned()).into());
+        }
         match enforce(without_refusals(translated).0?, UnknownWords::Strip) {
             Verdict::Kept { event, .. } => Some(event.into_event().into_owned()),
             Verdict::Dropped | Verdict::Refused(_) => None,

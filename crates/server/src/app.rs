@@ -6,10 +6,12 @@ use crate::input::Input;
 use crate::runs::Runs;
 use crate::scope::ScopeResolver;
 use crate::settings::Settings;
+use crate::stream::{Dialect, View};
 use axum::http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
-use threadline_log::{Engine, ThreadKey};
+use threadline_log::delivery::Delivery;
+use threadline_log::{Engine, Incarnation, RunNo, ThreadKey};
 use tokio_util::sync::CancellationToken;
 
 /// A server without its connections. Clones are the same one.
@@ -97,6 +99,18 @@ impl App {
     /// As [`ScopeResolver::scope`].
     pub fn scope(&self, headers: &HeaderMap) -> Result<threadline_log::Scope, Refusal> {
         self.inner.scopes.scope(headers, None)
+    }
+
+    /// One client's view of a run, whose records so far went through `delivery`.
+    pub(crate) fn view(
+        &self,
+        dialect: Dialect,
+        incarnation: Incarnation,
+        run: RunNo,
+        delivery: Delivery,
+    ) -> View {
+        let delivery = delivery.with_unknown(self.settings().runs.unknown.clone());
+        View::new(dialect, incarnation, run, delivery)
     }
 
     /// Ends all runs, then all streams.

@@ -1,10 +1,11 @@
 //! What the server can be told, with its defaults. `threadline.toml` has the same names.
 
 use crate::duration::optional_duration;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 use thiserror::Error;
+use threadline_log::delivery::UnknownEvents;
 
 /// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -211,6 +212,10 @@ pub struct RunSettings {
     pub history: History,
     /// What becomes of a request while its parent goes on.
     pub on_busy: OnBusy,
+    /// What becomes of events of types that AG-UI does not have: `drop`, or `custom:PREFIX` to show them as CUSTOM events. They are
+    /// kept as they came in any case.
+    #[serde(deserialize_with = "unknown_events")]
+    pub unknown: UnknownEvents,
     /// The most that a run may have in bytes.
     pub run_bytes_max: u64,
     /// How long a source may go on after the end of its run before it is cut off.
@@ -226,10 +231,20 @@ impl Default for RunSettings {
         Self {
             history: History::default(),
             on_busy: OnBusy::default(),
+            unknown: UnknownEvents::Drop,
             run_bytes_max: 1024 * 1024 * 1024,
             after_end_timeout: Duration::from_secs(5),
             shutdown_timeout: Duration::from_secs(10),
         }
+    }
+}
+
+fn unknown_events<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UnknownEvents, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text.split_once(':') {
+        None if text == "drop" => Ok(UnknownEvents::Drop),
+        Some(("custom", prefix)) => Ok(UnknownEvents::Custom(prefix.to_owned())),
+        _ => Err(de::Error::custom(format!("expected drop or custom:PREFIX. unknown={text}"))),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
 use crate::idle::{Idle, check_size, mint_run_id};
 use crate::input::Input;
-use crate::stream::{Dialect, Encoding, RunReader, View};
+use crate::stream::{Dialect, Encoding, RunReader};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -123,7 +123,7 @@ impl Attaching<'_> {
         check_size(&prelude)?;
         let is_over = fold.joiner().ongoing().current_run().is_none();
         let (incarnation, offset) = (follower.incarnation(), follower.next_offset());
-        let mut view = View::new(self.dialect, incarnation, run.no, fold.into_delivery());
+        let mut view = self.app.view(self.dialect, incarnation, run.no, fold.into_delivery());
         let mut first = Vec::new();
         view.show_prelude(&mut first, prelude, offset.checked_sub(1));
         if is_over {
@@ -141,7 +141,7 @@ impl Attaching<'_> {
         let events = idle.events(self.thread, &run_id);
         check_size(&events)?;
         let delivery = Delivery::new(&self.thread.thread, &run_id);
-        let mut view = View::new(self.dialect, idle.incarnation, run.unwrap_or(RunNo(0)), delivery);
+        let mut view = self.app.view(self.dialect, idle.incarnation, run.unwrap_or(RunNo(0)), delivery);
         let mut frames = Vec::new();
         view.show_prelude(&mut frames, events, idle.offset);
         Ok(body::all_events(self.dialect.encoding, frames))
@@ -158,7 +158,7 @@ impl Attaching<'_> {
         };
         let follower = engine.follow(self.thread, Some(cursor.incarnation), from).await?;
         let delivery = Delivery::new(&self.thread.thread, &run.id);
-        let mut view = View::new(self.dialect, cursor.incarnation, run.no, delivery);
+        let mut view = self.app.view(self.dialect, cursor.incarnation, run.no, delivery);
         let (mut next, mut is_over) = (run.offsets.start, false);
         while next < from {
             let page = engine.read(self.thread, next..from, Some(run.no), PAGE_BYTES).await?;

@@ -10,7 +10,7 @@ use crate::input::Input;
 use crate::lifecycle::with_lifecycle;
 use crate::stream::alias::Alias;
 use crate::stream::reader::Deadline;
-use crate::stream::{Dialect, Encoding, RunReader, View};
+use crate::stream::{Dialect, Encoding, RunReader};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -119,8 +119,10 @@ impl Telling<'_> {
         }
         let prelude = self.shown(runs, Some(&run), fold.joiner().prelude()).await?;
         let alias = Alias { run_id: self.run_id.clone(), shown: Some(run.id.clone()) };
-        let mut view =
-            View::new(self.dialect, follower.incarnation(), run.no, fold.into_delivery()).with_alias(alias);
+        let mut view = self
+            .app
+            .view(self.dialect, follower.incarnation(), run.no, fold.into_delivery())
+            .with_alias(alias);
         let mut first = Vec::new();
         view.show_prelude(&mut first, prelude, None);
         let deadline = self.app.settings().history.follow_max_duration.map(|duration| {
@@ -174,7 +176,8 @@ impl Telling<'_> {
     fn frames(&self, events: Vec<Event<'static>>) -> Vec<u8> {
         let delivery = Delivery::new(&self.thread.thread, &self.run_id);
         let mut frames = Vec::new();
-        View::new(self.dialect, Incarnation(0), RunNo(0), delivery).show_prelude(&mut frames, events, None);
+        let mut view = self.app.view(self.dialect, Incarnation(0), RunNo(0), delivery);
+        view.show_prelude(&mut frames, events, None);
         frames
     }
 }

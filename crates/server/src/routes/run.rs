@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::input::Input;
 use crate::runs::Start;
-use crate::stream::{Dialect, Encoding, RunReader, View};
+use crate::stream::{Dialect, Encoding, RunReader};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -70,7 +70,7 @@ async fn from_the_start(
     let info = app.engine().run(thread, writer.run).await?;
     let follower = app.engine().follow(thread, Some(writer.incarnation), info.offsets.start).await?;
     let delivery = Delivery::new(&thread.thread, &info.id);
-    let view = View::new(dialect, writer.incarnation, writer.run, delivery);
+    let view = app.view(dialect, writer.incarnation, writer.run, delivery);
     let reader = watched(app, RunReader::new(follower, view, app.stopping().clone()), writer.run);
     Ok(body::events(dialect.encoding, reader))
 }

@@ -2,6 +2,7 @@
 
 use crate::harness::{Harness, folded, kinds, messages, request, user};
 use serde_json::json;
+use threadline_log::delivery::UnknownEvents;
 use threadline_server::Settings;
 use threadline_server::settings::{History, OnBusy};
 
@@ -88,6 +89,31 @@ async fn a_source_with_ids_of_its_own_need_not_hang_up() {
     assert_eq!(kinds(&frames), ["RUN_STARTED", "RUN_FINISHED"]);
     assert_eq!(frames[1].value()["runId"], "r1");
     agent.let_go().await;
+}
+
+#[tokio::test]
+async fn events_of_other_types_are_kept_and_shown_if_that_is_wanted() {
+    for unknown in [UnknownEvents::Drop, UnknownEvents::Custom("vendor.".to_owned())] {
+        let mut settings = Settings::default();
+        settings.runs.unknown = unknown.clone();
+        let server = Harness::with(settings);
+        let agent = server.agent.next_run();
+        let answer = server.post("/agui", &request("r1", &json!([]))).await;
+        let odd = r#"{"type":"THOUGHT","n":1.50}"#;
+        agent.say_text(odd);
+        agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":"r1"}));
+        let frames = answer.all().await;
+        match unknown {
+            UnknownEvents::Drop => assert_eq!(kinds(&frames), ["RUN_STARTED", "RUN_FINISHED"]),
+            UnknownEvents::Custom(_) => {
+                assert_eq!(kinds(&frames), ["RUN_STARTED", "CUSTOM", "RUN_FINISHED"]);
+                let custom = format!(r#"{{"type":"CUSTOM","name":"vendor.THOUGHT","value":{odd}}}"#);
+                assert_eq!(frames[1].json, custom);
+            }
+        }
+        let page = server.get("/v1/threads/t/events", &[]).await.body().await;
+        assert!(String::from_utf8_lossy(&page).contains(odd));
+    }
 }
 
 #[tokio::test]
