@@ -166,17 +166,21 @@ impl Engine {
     /// # Cancel safety
     /// If the future is dropped, the append goes on without its caller: the records may or may not be appended, and with a key it
     /// can be repeated. Those who follow the thread hear of all that becomes durable.
-    pub async fn append(&self, writer: &RunWriter, batch: Batch) -> Result<Ack, Error> {
-        self.append_at(writer, batch, self.now()).await
+    pub fn append(
+        &self,
+        writer: &RunWriter,
+        batch: Batch,
+    ) -> impl Future<Output = Result<Ack, Error>> + Send + 'static {
+        self.append_at(writer, batch, self.now())
     }
 
     /// The same for records that were taken in at another time.
-    pub(crate) async fn append_at(
+    pub(crate) fn append_at(
         &self,
         writer: &RunWriter,
         batch: Batch,
         time: Timestamp,
-    ) -> Result<Ack, Error> {
+    ) -> impl Future<Output = Result<Ack, Error>> + Send + 'static {
         let Batch { records, key, expected_tail, end } = batch;
         let ends = end.is_some();
         let followed = self.tails().is_followed(writer.incarnation).then(|| records.clone());
@@ -204,7 +208,6 @@ impl Engine {
             }
             Ok(ack)
         })
-        .await
     }
 
     /// Shows durable records to those who follow the thread. If they began to follow while these were written, they find

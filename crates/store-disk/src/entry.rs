@@ -69,14 +69,25 @@ impl BatchHead {
 
 /// The body of an entry with these records. None if one of them is too long.
 pub(crate) fn encode_records(records: &[NewRecord]) -> Option<Vec<u8>> {
-    let bytes: usize = records.iter().map(|record| record.bytes.len()).sum();
-    let mut body = Vec::with_capacity(bytes + LENGTH_BYTES * records.len());
+    let mut body = Vec::with_capacity(body_bytes(records)?);
+    put_records(records, &mut body);
+    Some(body)
+}
+
+/// How long the body of an entry with these records is. None if one of them is too long.
+pub(crate) fn body_bytes(records: &[NewRecord]) -> Option<usize> {
+    let is_short = |record: &NewRecord| record.bytes.len() <= LENGTH_MAX as usize;
+    let bytes: usize = records.iter().map(|record| LENGTH_BYTES + record.bytes.len()).sum();
+    records.iter().all(is_short).then_some(bytes)
+}
+
+/// Appends the body of an entry with these records, none of which is too long.
+pub(crate) fn put_records(records: &[NewRecord], body: &mut Vec<u8>) {
     for record in records {
-        let length = u32::try_from(record.bytes.len()).ok().filter(|length| *length <= LENGTH_MAX)?;
+        let length = u32::try_from(record.bytes.len()).expect("lengths were looked at");
         body.extend_from_slice(&(length << 2 | u32::from(record.kind.code())).to_le_bytes());
     }
     records.iter().for_each(|record| body.extend_from_slice(&record.bytes));
-    Some(body)
 }
 
 /// How many bytes the records of a body of this length have.

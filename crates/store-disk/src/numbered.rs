@@ -1,13 +1,10 @@
 //! Maps by the numbers of threads.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// By the number of a thread.
 pub(crate) type ByNumber<V> = HashMap<u64, V, BuildHasherDefault<NumberHasher>>;
-
-/// Numbers of threads.
-pub(crate) type Numbers = HashSet<u64, BuildHasherDefault<NumberHasher>>;
 
 /// For numbers that this store gives out: nobody can choose them so that they collide, which is what the default hasher is slow
 /// for.
@@ -34,6 +31,7 @@ impl Hasher for NumberHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn numbers_in_a_row_spread_over_high_and_low_bits() {

@@ -7,10 +7,11 @@ use crate::catalogue::{Changes, StoredThread, ThreadChange};
 use crate::entry::{BatchHead, FactEntry};
 use crate::history::Mark;
 use crate::kept::{Compacted, Kept};
-use crate::numbered::{ByNumber, Numbers};
+use crate::numbered::ByNumber;
 use crate::restated::restated;
 use crate::unsealed::Unsealed;
 use bytes::Bytes;
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use threadline_log::fact::Fact;
 use threadline_log::search;
@@ -25,7 +26,7 @@ const DIRTY_BYTES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Write {
     pub(crate) thread: u64,
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: SmallVec<[Item; 1]>,
 }
 
 /// A part of a write.
@@ -82,6 +83,8 @@ struct Hot {
     compacted: Compacted,
     in_flight: u32,
     dirty: Dirty,
+    /// It is among those that the catalogue has to look at.
+    is_dirty: bool,
     /// Used since threads were last put away.
     is_touched: bool,
 }
@@ -91,7 +94,8 @@ struct Hot {
 pub(crate) struct Overlay {
     names: HashMap<ThreadKey, Name>,
     hot: ByNumber<Hot>,
-    dirty: Numbers,
+    /// The threads that the catalogue has to look at.
+    dirty: Vec<u64>,
     dirty_bytes: usize,
     /// Where unsealed data is.
     pub(crate) unsealed: Unsealed,
@@ -158,6 +162,7 @@ impl Overlay {
             compacted: stored.compacted,
             in_flight: 0,
             dirty: Dirty::default(),
+            is_dirty: false,
             is_touched: true,
         };
         self.hot.insert(stored.no, hot);
@@ -178,8 +183,8 @@ impl Overlay {
         for (item, mark) in write.items.iter().zip(marks) {
             self.durable = self.durable.max(mark);
             self.unsealed.push(write.thread, item, mark);
-            self.show(write.thread, item);
         }
+        self.show(write.thread, &write.items);
         if let Some(hot) = self.hot.get_mut(&write.thread) {
             hot.in_flight -= 1;
         }
@@ -189,7 +194,7 @@ impl Overlay {
     pub(crate) fn replay(&mut self, thread: u64, item: &Item, mark: Mark) {
         self.durable = self.durable.max(mark);
         self.decide(thread, item);
-        self.show(thread, item);
+        self.show(thread, std::slice::from_ref(item));
     }
 
     fn decide(&mut self, thread: u64, item: &Item) {
@@ -207,27 +212,30 @@ impl Overlay {
         }
     }
 
-    fn show(&mut self, thread: u64, item: &Item) {
+    fn show(&mut self, thread: u64, items: &[Item]) {
         let Some(hot) = self.hot.get_mut(&thread) else { return };
-        apply(&hot.key, &mut hot.durable, item);
-        match (&hot.durable, item) {
-            (None, _) => {
-                if let Some(name) = self.names.get_mut(&hot.key) {
-                    name.durable = name.durable.filter(|no| *no != thread);
+        for item in items {
+            apply(&hot.key, &mut hot.durable, item);
+            match (&hot.durable, item) {
+                (None, _) => {
+                    if let Some(name) = self.names.get_mut(&hot.key) {
+                        name.durable = name.durable.filter(|no| *no != thread);
+                    }
+                    self.deleted += 1;
+                    hot.dirty = Dirty::default();
                 }
-                self.deleted += 1;
-                hot.dirty = Dirty::default();
+                (Some(_), Item::Fact { fact: Fact::Created { .. }, .. }) => {
+                    self.names.entry(hot.key.clone()).or_default().durable = Some(thread);
+                }
+                (Some(_), Item::Fact { fact: Fact::Compacted { run }, tail, .. }) => {
+                    hot.compacted.insert(*run, *tail);
+                }
+                _ => {}
             }
-            (Some(_), Item::Fact { fact: Fact::Created { .. }, .. }) => {
-                self.names.entry(hot.key.clone()).or_default().durable = Some(thread);
-            }
-            (Some(_), Item::Fact { fact: Fact::Compacted { run }, tail, .. }) => {
-                hot.compacted.insert(*run, *tail);
-            }
-            _ => {}
+            self.dirty_bytes += hot.dirty.note(item);
         }
-        self.dirty_bytes += hot.dirty.note(item);
-        if self.dirty.insert(thread) {
+        if !std::mem::replace(&mut hot.is_dirty, true) {
+            self.dirty.push(thread);
             self.dirty_bytes += DIRTY_BYTES;
         }
     }
@@ -256,6 +264,7 @@ impl Overlay {
         for no in std::mem::take(&mut self.dirty) {
             let Some(hot) = self.hot.get_mut(&no) else { continue };
             let dirty = std::mem::take(&mut hot.dirty);
+            hot.is_dirty = false;
             let index = changes.threads.len();
             deltas.extend(dirty.deltas.into_iter().map(|(run, delta)| (index, run, delta)));
             let state = hot.durable.as_ref();
@@ -269,7 +278,6 @@ impl Overlay {
 
     /// Puts away what the catalogue has, once it has taken in everything that was taken before.
     pub(crate) fn put_away(&mut self, threads_max: usize) {
-        let dirty = &self.dirty;
         let mut excess = self.hot.len().saturating_sub(threads_max);
         if excess == 0 && self.deleted == 0 {
             return;
@@ -277,7 +285,7 @@ impl Overlay {
         self.deleted = 0;
         let mut away = Vec::new();
         for (no, hot) in &mut self.hot {
-            let is_idle = hot.in_flight == 0 && !dirty.contains(no);
+            let is_idle = hot.in_flight == 0 && !hot.is_dirty;
             let is_gone = hot.durable.is_none() && hot.admitted.is_none();
             let is_quiet = !hot.durable.iter().flat_map(ThreadState::runs).any(|run| run.is_running());
             let is_touched = std::mem::take(&mut hot.is_touched);
@@ -354,7 +362,16 @@ impl Hot {
     fn new(key: ThreadKey) -> Self {
         let dirty = Dirty::default();
         let compacted = Compacted::new();
-        Self { key, admitted: None, durable: None, compacted, in_flight: 0, dirty, is_touched: true }
+        Self {
+            key,
+            admitted: None,
+            durable: None,
+            compacted,
+            in_flight: 0,
+            dirty,
+            is_dirty: false,
+            is_touched: true,
+        }
     }
 }
 
@@ -363,7 +380,10 @@ impl Dirty {
     fn note(&mut self, item: &Item) -> usize {
         match item {
             Item::Records { head, .. } => {
-                self.runs.insert(head.run);
+                // Nearly always the one that was noted before.
+                if self.runs.last() != Some(&head.run) {
+                    self.runs.insert(head.run);
+                }
                 0
             }
             Item::Fact { time, fact, delta, .. } => match fact {

@@ -4,9 +4,11 @@ use crate::engine::{self, Engine};
 use crate::entry::{Attached, CHECKPOINT, FactEntry, OPENED};
 use crate::open::{DiskOptions, OpenError, OpenReport, open};
 use crate::overlay::View;
+use crate::write::Appended;
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use threadline_log::fact::Fact;
@@ -94,8 +96,17 @@ impl Store for DiskStore {
         self.engine.open_run(open).await
     }
 
-    async fn append(&self, append: Append) -> Result<Ack, Error> {
-        self.engine.append(append).await
+    // Not `async`, as its future would carry the append, too, and be moved with it.
+    fn append<'a, 'b>(
+        &'a self,
+        append: Append,
+    ) -> Pin<Box<dyn Future<Output = Result<Ack, Error>> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        let appended = Appended::new(append);
+        Box::pin(async move { self.engine.append(appended?).await })
     }
 
     async fn claim(

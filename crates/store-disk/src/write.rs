@@ -1,11 +1,13 @@
 //! The way of a write: admitted, submitted in the same order, visible when durable.
 
-use crate::engine::{Arrival, Engine};
+use crate::catalogue::StoredThread;
+use crate::engine::{Engine, Pending};
 use crate::entry::{self, Attached, BatchHead, RECORDS};
 use crate::journal::format::FLAG_FACT;
-use crate::journal::{CommitError, EntryHead, Frames, SubmitError};
+use crate::journal::{Body, CommitError, EntryHead, Frames, SubmitError};
 use crate::overlay::{Item, Known, Overlay, View, Write};
 use bytes::Bytes;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use threadline_log::fact::Fact;
 use threadline_log::state::{Admission, Admitted, ThreadState};
@@ -21,17 +23,39 @@ const SIDECAR_FACT_BYTES_MAX: usize = 4096;
 pub(crate) struct Plan {
     write: Write,
     frames: Frames,
-    /// Where each entry begins in them.
-    starts: Vec<u32>,
     tail: u64,
 }
 
-/// The records of a write, encoded before their place is known.
+/// The records of a write, before their place is known.
 #[derive(Debug)]
 struct Batch {
     count: u32,
     bytes: u64,
-    body: Bytes,
+    body: Arc<dyn Body>,
+}
+
+/// An append is its own body: its records are copied by who writes them, once.
+#[derive(Debug)]
+pub(crate) struct Appended {
+    append: Append,
+    body_bytes: usize,
+}
+
+impl Appended {
+    pub(crate) fn new(append: Append) -> Result<Arc<Self>, Error> {
+        let body_bytes = entry::body_bytes(&append.records).ok_or_else(|| too_large(&append.records))?;
+        Ok(Arc::new(Self { append, body_bytes }))
+    }
+}
+
+impl Body for Appended {
+    fn bytes(&self) -> usize {
+        self.body_bytes
+    }
+
+    fn put(&self, bytes: &mut Vec<u8>) {
+        entry::put_records(&self.append.records, bytes);
+    }
 }
 
 type Completed = oneshot::Receiver<Result<(), CommitError>>;
@@ -39,8 +63,8 @@ type Completed = oneshot::Receiver<Result<(), CommitError>>;
 impl Plan {
     /// Nothing yet, for a thread with this tail.
     pub(crate) fn new(thread: u64, tail: u64) -> Self {
-        let write = Write { thread, items: Vec::new() };
-        Self { write, frames: Frames::default(), starts: Vec::new(), tail }
+        let write = Write { thread, items: SmallVec::new() };
+        Self { write, frames: Frames::default(), tail }
     }
 
     /// Adds a fact, with bytes that belong to it.
@@ -57,7 +81,7 @@ impl Plan {
             time_min: time.0,
             time_max: time.0,
         };
-        self.starts.push(self.frames.push(head, entry.body));
+        self.frames.push(head, Arc::new(entry.body));
         self.write.items.push(Item::Fact { time, tail: self.tail, fact, delta });
         self
     }
@@ -81,7 +105,7 @@ impl Plan {
             time_min: time.0,
             time_max: time.0,
         };
-        self.starts.push(self.frames.push(head, batch.body.clone()));
+        self.frames.push(head, Arc::clone(&batch.body));
         let head = BatchHead { first, count: batch.count, run, time };
         self.tail = head.end();
         self.write.items.push(Item::Records { head, bytes: batch.bytes });
@@ -90,16 +114,21 @@ impl Plan {
 }
 
 impl Batch {
-    fn new(records: &[NewRecord]) -> Result<Self, Error> {
-        let bytes = records.iter().map(|record| record.bytes.len()).sum();
-        let too_large = || Error::TooLarge { bytes, max: u32::MAX as usize >> 2 };
-        let count = u32::try_from(records.len()).ok().ok_or_else(too_large)?;
-        let body = entry::encode_records(records).ok_or_else(too_large)?.into();
+    /// The records of an append, or the first ones of a run.
+    fn new(records: &[NewRecord], body: Arc<dyn Body>) -> Result<Self, Error> {
+        let bytes: usize = records.iter().map(|record| record.bytes.len()).sum();
+        let count = u32::try_from(records.len()).ok().ok_or_else(|| too_large(records))?;
         Ok(Self { count, bytes: bytes as u64, body })
     }
 }
 
+fn too_large(records: &[NewRecord]) -> Error {
+    let bytes = records.iter().map(|record| record.bytes.len()).sum();
+    Error::TooLarge { bytes, max: u32::MAX as usize >> 2 }
+}
+
 /// What becomes of a write that was looked at.
+#[expect(clippy::large_enum_variant, reason = "nearly all are writes, and a box would be an allocation more")]
 enum Decision<T> {
     Write(Plan, T),
     /// There is nothing to do, once all up to an offset is durable.
@@ -139,8 +168,8 @@ impl Engine {
                     Known::Unknown => overlay.evictions,
                 }
             };
-            let wanted = key.clone();
-            let stored = self.in_background(move |engine| engine.catalogue.thread_by_name(&wanted)).await??;
+            // Boxed, because few need it and all would carry its future.
+            let stored = Box::pin(self.stored(key.clone())).await?;
             let mut overlay = self.core.overlay();
             if overlay.evictions != evictions {
                 continue;
@@ -154,6 +183,10 @@ impl Engine {
             };
             return Ok(f(&mut overlay, no));
         }
+    }
+
+    async fn stored(self: &Arc<Self>, key: ThreadKey) -> Result<Option<StoredThread>, Error> {
+        Ok(self.in_background(move |engine| engine.catalogue.thread_by_name(&key)).await??)
     }
 
     /// Does what waits for files where it holds up nobody.
@@ -193,9 +226,12 @@ impl Engine {
             });
             match looked.await?? {
                 Step::Finish(committed, value) => return finish(committed, value).await,
-                Step::After { thread, end, value } => return self.after(key, thread, end, value).await,
+                Step::After { thread, end, value } => {
+                    Box::pin(self.after(key, thread, end)).await?;
+                    return Ok(value);
+                }
                 Step::Flush => {
-                    let flushed = self.in_background(|engine| engine.flush()).await?;
+                    let flushed = Box::pin(self.in_background(|engine| engine.flush())).await?;
                     flushed.map_err(|error| Error::Unavailable(error.to_string()))?;
                 }
                 Step::Wait => match &mut arrivals {
@@ -208,13 +244,7 @@ impl Engine {
     }
 
     /// Waits until everything of a thread up to an offset is durable.
-    async fn after<T>(
-        self: &Arc<Self>,
-        key: &ThreadKey,
-        thread: u64,
-        end: u64,
-        value: T,
-    ) -> Result<T, Error> {
+    async fn after(self: &Arc<Self>, key: &ThreadKey, thread: u64, end: u64) -> Result<(), Error> {
         let mut completed = self.core.completed.subscribe();
         loop {
             {
@@ -222,7 +252,7 @@ impl Engine {
                 let durable = overlay.state(thread, View::Durable);
                 // What was put away has nothing on its way.
                 if !overlay.has(thread) || durable.is_some_and(|state| state.tail() >= end) {
-                    return Ok(value);
+                    return Ok(());
                 }
                 if durable.is_none() && overlay.state(thread, View::Admitted).is_none() {
                     return Err(Error::NoThread(key.clone()));
@@ -237,15 +267,11 @@ impl Engine {
 
     /// Puts a write into the journal's queue. Whoever has the overlay has the order.
     fn submit(&self, overlay: &mut Overlay, plan: Plan) -> Result<Completed, SubmitError> {
-        let Plan { write, frames, starts, .. } = plan;
-        let (sender, receiver) = oneshot::channel();
-        let (core, write) = (Arc::clone(&self.core), Arc::new(write));
-        let written = Arc::clone(&write);
-        self.journal.submit(frames, move |result| match result {
-            Ok(committed) => core.arrive(Arrival { write: written, starts, committed, sender }),
-            Err(error) => core.fail(sender, error),
-        })?;
+        let Plan { write, frames, .. } = plan;
+        let place = self.journal.reserve(frames.bytes())?;
         overlay.admit(&write);
+        let (sender, receiver) = oneshot::channel();
+        place.submit(Box::new(Pending { core: Arc::clone(&self.core), write, frames, sender }));
         Ok(receiver)
     }
 }
@@ -269,7 +295,8 @@ fn refused(error: &SubmitError) -> Error {
 
 impl Engine {
     pub(crate) async fn open_run(self: &Arc<Self>, open: OpenRun) -> Result<Opened, Error> {
-        let batch = Batch::new(&open.records)?;
+        let body = entry::encode_records(&open.records).ok_or_else(|| too_large(&open.records))?;
+        let batch = Batch::new(&open.records, Arc::new(Bytes::from(body)))?;
         let request = Attached::new(open.request.clone());
         self.decide(&open.thread, |overlay, known| {
             let made = ThreadState::new(open.thread.clone(), open.incarnation, open.time);
@@ -292,11 +319,12 @@ impl Engine {
         .await
     }
 
-    pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Ack, Error> {
-        let batch = Batch::new(&append.records)?;
+    pub(crate) async fn append(self: &Arc<Self>, appended: Arc<Appended>) -> Result<Ack, Error> {
+        let append = &appended.append;
+        let batch = Batch::new(&append.records, Arc::<Appended>::clone(&appended))?;
         self.decide(&append.thread, |_, known| {
             let (no, state) = known.ok_or_else(|| Error::NoThread(append.thread.clone()))?;
-            match state.admit_append(&append)? {
+            match state.admit_append(append)? {
                 Admission::Repeated(ack) => {
                     Ok(Decision::After { thread: no, end: ack.offsets().end, value: ack })
                 }

@@ -6,7 +6,7 @@ use super::frames::Committed;
 use super::group::Group;
 use super::header::Header;
 use super::keeper::{Keeper, put_into_service};
-use super::queue::{Completion, End, Item, Queue};
+use super::queue::{End, Item, Queue, Submission};
 use super::segments::{Segment, Shared};
 use std::collections::VecDeque;
 use std::io;
@@ -50,7 +50,7 @@ pub(super) struct Committer {
     /// How many entries are in the buffer.
     entries: u32,
     /// Whom to tell, with the first byte of its entries in the buffer.
-    completions: Vec<(Completion, u32)>,
+    submissions: Vec<(Box<dyn Submission>, u32)>,
 }
 
 impl Committer {
@@ -61,7 +61,7 @@ impl Committer {
         active: Active,
         limits: GroupLimits,
     ) -> Self {
-        let (taken, buffer, completions) = (VecDeque::new(), Vec::new(), Vec::new());
+        let (taken, buffer, submissions) = (VecDeque::new(), Vec::new(), Vec::new());
         Self {
             seed: shared.salt.seed(),
             shared,
@@ -73,7 +73,7 @@ impl Committer {
             buffer,
             has_asked_for_spare: false,
             entries: 0,
-            completions,
+            submissions,
         }
     }
 
@@ -111,8 +111,8 @@ impl Committer {
                 }
                 Ok(())
             }
-            Some(Item::Commit { frames, .. }) => {
-                if GROUP_HEADER_BYTES + frames.bytes() > self.room() {
+            Some(Item::Commit(submission)) => {
+                if GROUP_HEADER_BYTES + submission.frames().bytes() > self.room() {
                     self.rotate()?;
                 }
                 self.gather();
@@ -131,18 +131,18 @@ impl Committer {
         let bytes_max = self.limits.bytes.min(self.room());
         self.buffer.clear();
         self.buffer.resize(GROUP_HEADER_BYTES, 0);
-        while let Some(Item::Commit { frames, .. }) = self.taken.front() {
-            let is_first = self.completions.is_empty();
-            let fits = self.buffer.len() + frames.bytes() <= bytes_max
-                && self.completions.len() < self.limits.submissions;
+        while let Some(Item::Commit(next)) = self.taken.front() {
+            let is_first = self.submissions.is_empty();
+            let fits = self.buffer.len() + next.frames().bytes() <= bytes_max
+                && self.submissions.len() < self.limits.submissions;
             if !is_first && !fits {
                 break;
             }
-            let Some(Item::Commit { frames, completion }) = self.taken.pop_front() else { break };
+            let Some(Item::Commit(submission)) = self.taken.pop_front() else { break };
             let start = u32::try_from(self.buffer.len()).expect("groups are shorter than segments");
-            frames.encode(self.seed, &mut self.buffer);
-            self.completions.push((completion, start));
-            self.entries += frames.entries();
+            submission.frames().encode(self.seed, &mut self.buffer);
+            self.entries += submission.frames().entries();
+            self.submissions.push((submission, start));
         }
     }
 
@@ -156,19 +156,19 @@ impl Committer {
                 if !std::mem::replace(&mut self.has_asked_for_spare, true) {
                     self.keeper.want_spare();
                 }
-                let mut left = self.completions.len();
-                for (completion, start) in self.completions.drain(..) {
+                let mut left = self.submissions.len();
+                for (submission, start) in self.submissions.drain(..) {
                     left -= 1;
                     let start = Position { byte: at.byte + start, ..at };
-                    completion(Ok(Committed { group, start, is_last: left == 0 }));
+                    submission.complete(Ok(Committed { group, start, is_last: left == 0 }));
                 }
                 Ok(())
             }
             Err(failure) => {
                 // Nobody may be told of an uncertain end while others can still submit.
                 let waiting = self.queue.fail(&failure);
-                for (completion, _) in self.completions.drain(..) {
-                    completion(Err(CommitError::Indeterminate(Arc::clone(&failure))));
+                for (submission, _) in self.submissions.drain(..) {
+                    submission.complete(Err(CommitError::Indeterminate(Arc::clone(&failure))));
                 }
                 self.taken.extend(waiting);
                 Err(failure)

@@ -4,27 +4,57 @@ use super::Position;
 use super::checksum::checksum;
 use super::entry::EntryHead;
 use bytes::Bytes;
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::Arc;
 
 /// What an entry begins with.
 const CHECKSUM_BYTES: usize = 4;
+
+/// The body of an entry, which is put together when it is written: then it is copied once.
+pub trait Body: fmt::Debug + Send + Sync {
+    /// How many bytes it has.
+    fn bytes(&self) -> usize;
+
+    /// Appends them.
+    fn put(&self, bytes: &mut Vec<u8>);
+}
+
+impl Body for Bytes {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+
+    fn put(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(self);
+    }
+}
 
 /// Entries that are committed together: after a crash all of them are there, or none.
 ///
 /// They are encoded by the committer, into its group: whoever submits may hold up others, and only it has a buffer to copy to.
 #[derive(Debug, Default)]
 pub struct Frames {
-    entries: Vec<(EntryHead, Bytes)>,
+    entries: SmallVec<[Frame; 1]>,
     bytes: usize,
 }
 
+#[derive(Debug)]
+struct Frame {
+    /// Its first byte among those of all.
+    start: u32,
+    head: EntryHead,
+    body: Arc<dyn Body>,
+}
+
 impl Frames {
-    /// Puts an entry behind those that are there. What is returned is for [`Committed::position`].
-    pub fn push(&mut self, head: EntryHead, body: impl Into<Bytes>) -> u32 {
-        let (start, body) = (self.bytes, body.into());
-        self.bytes += CHECKSUM_BYTES + head.bytes(body.len()) + body.len();
-        self.entries.push((head, body));
+    /// Puts an entry behind those that are there.
+    pub fn push(&mut self, head: EntryHead, body: Arc<dyn Body>) {
+        let body_bytes = body.bytes();
         // What is longer than that is refused as a whole.
-        u32::try_from(start).unwrap_or(u32::MAX)
+        let start = u32::try_from(self.bytes).unwrap_or(u32::MAX);
+        self.bytes += CHECKSUM_BYTES + head.bytes(body_bytes) + body_bytes;
+        self.entries.push(Frame { start, head, body });
     }
 
     /// How many bytes they take.
@@ -42,11 +72,11 @@ impl Frames {
     /// Appends them as they are written.
     pub(super) fn encode(&self, seed: u32, bytes: &mut Vec<u8>) {
         bytes.reserve(self.bytes);
-        for (head, body) in &self.entries {
+        for Frame { head, body, .. } in &self.entries {
             let start = bytes.len();
             bytes.extend([0; CHECKSUM_BYTES]);
-            head.put(body.len(), bytes);
-            bytes.extend_from_slice(body);
+            head.put(body.bytes(), bytes);
+            body.put(bytes);
             let (stored, rest) = bytes[start..].split_first_chunk_mut().expect("its space was just made");
             *stored = checksum(seed, rest).to_le_bytes();
         }
@@ -65,10 +95,9 @@ pub struct Committed {
 }
 
 impl Committed {
-    /// Where the entry is for which [`Frames::push`] returned `start`.
-    #[must_use]
-    pub fn position(&self, start: u32) -> Position {
-        Position { byte: self.start.byte + start, ..self.start }
+    /// Where each entry of the frames is.
+    pub fn positions(self, frames: &Frames) -> impl Iterator<Item = Position> {
+        frames.entries.iter().map(move |frame| Position { byte: self.start.byte + frame.start, ..self.start })
     }
 }
 
@@ -99,13 +128,15 @@ mod tests {
                 ..EntryHead::default()
             });
             let mut frames = Frames::default();
-            let pushed: Vec<_> =
-                heads.map(|head| (head, frames.push(head, vec![7; body_bytes]) as usize)).collect();
+            let heads: Vec<EntryHead> = heads.collect();
+            heads.iter().for_each(|head| frames.push(*head, Arc::new(Bytes::from(vec![7; body_bytes]))));
             let mut bytes = vec![1; 3];
             frames.encode(5, &mut bytes);
             prop_assert_eq!(bytes.len(), 3 + frames.bytes());
-            for (head, start) in pushed {
-                let layout = Layout::verified(&bytes[3 + start..], 5);
+            let start = Position { segment: 1, byte: 3 };
+            let committed = Committed { group: 1, start, is_last: true };
+            for (head, position) in heads.into_iter().zip(committed.positions(&frames)) {
+                let layout = Layout::verified(&bytes[position.byte as usize..], 5);
                 prop_assert_eq!(layout.map(|layout| layout.head), Some(head));
             }
         }

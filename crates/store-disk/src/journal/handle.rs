@@ -4,10 +4,9 @@ use super::committer::{Committer, GroupLimits};
 use super::entry::{Entry, Found, Layout};
 use super::error::{CloseError, CommitError, Failure, OpenError, ReadError, ReleaseError, SubmitError};
 use super::format::{GROUP_HEADER_BYTES, GROUPS_START, gone_name, segment_name, sidecar_name};
-use super::frames::{Committed, Frames};
 use super::keeper::Keeper;
 use super::open::{Opened, Recovery, open};
-use super::queue::{End, Item, Queue};
+use super::queue::{End, Item, Place, Queue};
 use super::scan::Bound;
 use super::segments::{Segment, Shared};
 use super::walk::Walk;
@@ -136,25 +135,18 @@ impl Journal {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts frames into the queue, in the order of the calls. Never waits for the disk.
-    ///
-    /// `completion` is called by the committer, in the order of submissions, after the sync. It should be quick, and must
-    /// not panic.
+    /// A place in the queue for frames of so many bytes, in the order of the calls. Never waits for the disk.
     ///
     /// # Errors
-    /// If they are not taken: then they are certainly not written, and `completion` is not called.
-    pub fn submit(
-        &self,
-        frames: Frames,
-        completion: impl FnOnce(Result<Committed, CommitError>) + Send + 'static,
-    ) -> Result<(), SubmitError> {
-        if frames.bytes() > self.frames_bytes_max {
-            return Err(SubmitError::TooLarge { bytes: frames.bytes(), max: self.frames_bytes_max });
+    /// If they are not taken: then nothing is written.
+    pub fn reserve(&self, bytes: usize) -> Result<Place<'_>, SubmitError> {
+        if bytes > self.frames_bytes_max {
+            return Err(SubmitError::TooLarge { bytes, max: self.frames_bytes_max });
         }
         if let Some(failure) = self.shared.failure() {
             return Err(SubmitError::Unavailable(Arc::clone(failure)));
         }
-        self.queue.push(Item::Commit { frames, completion: Box::new(completion) })
+        self.queue.reserve(bytes)
     }
 
     /// Goes on in a new segment, unless the active one is empty, behind everything that was submitted. Waits for it, and
@@ -165,7 +157,7 @@ impl Journal {
     pub fn rotate(&self) -> Result<u64, SubmitError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         let completion = move |result| _ = sender.send(result);
-        self.queue.push(Item::Rotate(Box::new(completion)))?;
+        self.queue.reserve(0)?.put(Item::Rotate(Box::new(completion)));
         match receiver.recv() {
             Ok(Ok(number)) => Ok(number),
             Ok(Err(CommitError::Indeterminate(failure) | CommitError::Unavailable(failure))) => {

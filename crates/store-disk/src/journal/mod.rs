@@ -1,6 +1,6 @@
 //! The journal: an append log of opaque entries in segments, made durable in groups.
 //!
-//! Whoever appends encodes its entries into [`Frames`] and submits them; one committer takes whatever waits, writes it as
+//! Whoever appends puts its entries into [`Frames`] and submits them; one committer takes whatever waits, writes it as
 //! one group, syncs once and completes all. [`mod@format`] says what is on the disk and what is assumed of it.
 
 mod check;
@@ -35,6 +35,7 @@ pub use damage::{Cut, Damage, DamageKind};
 pub use entry::{Entry, EntryHead, Found};
 pub use error::{CloseError, CommitError, Failure, OpenError, ReadError, ReleaseError, SubmitError};
 pub use format::Position;
-pub use frames::{Committed, Frames};
+pub use frames::{Body, Committed, Frames};
 pub use handle::{Health, Journal, Options, SegmentInfo};
 pub use open::Recovery;
+pub use queue::{Place, Submission};

@@ -6,19 +6,27 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-pub(super) type Completion = Box<dyn FnOnce(Result<Committed, CommitError>) + Send>;
+/// Entries to be committed, and whom to tell.
+pub trait Submission: Send {
+    /// The entries.
+    fn frames(&self) -> &Frames;
+
+    /// Called by the committer, in the order of submissions, after the sync. Should be quick, and must not panic.
+    fn complete(self: Box<Self>, result: Result<Committed, CommitError>);
+}
+
 pub(super) type RotateCompletion = Box<dyn FnOnce(Result<u64, CommitError>) + Send>;
 
 /// Something for the committer to do.
 pub(super) enum Item {
-    Commit { frames: Frames, completion: Completion },
+    Commit(Box<dyn Submission>),
     Rotate(RotateCompletion),
 }
 
 impl Item {
     fn bytes(&self) -> usize {
         match self {
-            Self::Commit { frames, .. } => frames.bytes(),
+            Self::Commit(submission) => submission.frames().bytes(),
             Self::Rotate(_) => 0,
         }
     }
@@ -27,7 +35,7 @@ impl Item {
     pub(super) fn refuse(self, failure: &Arc<Failure>) {
         let error = CommitError::Unavailable(Arc::clone(failure));
         match self {
-            Self::Commit { completion, .. } => completion(Err(error)),
+            Self::Commit(submission) => submission.complete(Err(error)),
             Self::Rotate(completion) => completion(Err(error)),
         }
     }
@@ -43,7 +51,7 @@ pub(super) enum End {
 }
 
 #[derive(Default)]
-struct Waiting {
+pub(super) struct Waiting {
     items: VecDeque<Item>,
     bytes: usize,
     end: Option<End>,
@@ -59,9 +67,39 @@ pub(super) struct Queue {
     bytes_max: usize,
 }
 
+impl fmt::Debug for Waiting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Waiting").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Queue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Queue").field("bytes_max", &self.bytes_max).finish_non_exhaustive()
+    }
+}
+
+/// The next place of the queue, for who holds it. Nothing else is submitted or taken meanwhile.
+#[derive(Debug)]
+pub struct Place<'a> {
+    waiting: MutexGuard<'a, Waiting>,
+    wake: &'a Condvar,
+}
+
+impl Place<'_> {
+    /// Submits what it was reserved for.
+    pub fn submit(self, submission: Box<dyn Submission>) {
+        self.put(Item::Commit(submission));
+    }
+
+    pub(super) fn put(mut self, item: Item) {
+        self.waiting.bytes += item.bytes();
+        self.waiting.items.push_back(item);
+        let must_wake = std::mem::take(&mut self.waiting.is_idle);
+        drop(self.waiting);
+        if must_wake {
+            self.wake.notify_one();
+        }
     }
 }
 
@@ -74,8 +112,9 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn push(&self, item: Item) -> Result<(), SubmitError> {
-        let mut waiting = self.lock();
+    /// A place behind all that wait, for so many bytes.
+    pub(super) fn reserve(&self, bytes: usize) -> Result<Place<'_>, SubmitError> {
+        let waiting = self.lock();
         if let Some(failure) = &waiting.failure {
             return Err(SubmitError::Unavailable(Arc::clone(failure)));
         }
@@ -83,17 +122,10 @@ impl Queue {
             return Err(SubmitError::Closed);
         }
         // What finds nothing waiting is taken at any size.
-        if waiting.bytes > 0 && waiting.bytes + item.bytes() > self.bytes_max {
+        if waiting.bytes > 0 && waiting.bytes + bytes > self.bytes_max {
             return Err(SubmitError::Full { bytes: waiting.bytes });
         }
-        waiting.bytes += item.bytes();
-        waiting.items.push_back(item);
-        let must_wake = std::mem::take(&mut waiting.is_idle);
-        drop(waiting);
-        if must_wake {
-            self.wake.notify_one();
-        }
-        Ok(())
+        Ok(Place { waiting, wake: &self.wake })
     }
 
     /// Takes all that waits, once everything that was taken before is done: so what is taken is bounded too. Waits if there is
@@ -134,26 +166,28 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::EntryHead;
+    use super::super::tests::{Told, sized_frames};
     use super::*;
 
-    fn item() -> Item {
-        let mut frames = Frames::default();
-        frames.push(EntryHead::default(), vec![1; 100]);
-        Item::Commit { frames, completion: Box::new(|_| ()) }
+    const BYTES: usize = 100;
+
+    fn push(queue: &Queue) -> Result<(), SubmitError> {
+        let submission = Told::new(sized_frames(BYTES), |_| ());
+        queue.reserve(submission.frames().bytes())?.submit(Box::new(submission));
+        Ok(())
     }
 
     #[test]
     fn what_was_taken_is_done_before_more_is_taken() {
         let queue = Queue::new(150);
         let mut taken = VecDeque::new();
-        queue.push(item()).unwrap();
+        push(&queue).unwrap();
         assert_eq!(queue.take(&mut taken), None);
-        queue.push(item()).unwrap();
+        push(&queue).unwrap();
         for _ in 0..9 {
             assert_eq!(queue.take(&mut taken), None);
             assert_eq!(taken.len(), 1);
-            assert!(matches!(queue.push(item()), Err(SubmitError::Full { .. })));
+            assert!(matches!(push(&queue), Err(SubmitError::Full { .. })));
         }
         queue.end(End::Orderly);
         taken.clear();

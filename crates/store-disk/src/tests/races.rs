@@ -23,6 +23,31 @@ fn keyed() -> Append {
 }
 
 #[tokio::test]
+async fn all_writes_of_a_group_are_told_in_order_however_many_they_are() {
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    let store = Arc::new(store);
+    run(&*store, 0, Step::Open("a", "a0")).await.unwrap();
+    let tail = store.thread(&thread("a")).await.unwrap().offsets.end;
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    // The committer stands still with the first, so that all others are one group.
+    disk.on_operation(move |_, _| _ = wait.lock().unwrap().recv());
+    let appends: Vec<_> = (0..300)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.append(Append { key: None, ..keyed() }).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    drop(go);
+    for (offset, append) in (tail..).zip(appends) {
+        assert_eq!(append.await.unwrap().unwrap().first, offset);
+    }
+    assert_eq!(store.thread(&thread("a")).await.unwrap().offsets.end, tail + 300);
+}
+
+#[tokio::test]
 async fn who_repeats_an_append_does_not_wait_for_a_thread_that_is_gone() {
     let disk = SimDisk::new();
     let (store, _) = open(&disk).unwrap();

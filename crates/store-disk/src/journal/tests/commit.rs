@@ -1,24 +1,25 @@
 //! Submitting, committing and reading when all is well.
 
-use super::history::{body, commit, create, frames, head, hold, recover, reopen, submit};
+use super::history::{
+    body, commit, create, frames, head, hold, recover, reopen, sized_frames as sized, submit,
+};
 use crate::fs::RealDisk;
 use crate::fs::sim::SimDisk;
 use crate::journal::format::GROUPS_START;
 use crate::journal::{
     EntryHead, Finding, Frames, Journal, Options, Position, ReadError, Salt, SubmitError, check,
 };
+use bytes::Bytes;
 use std::sync::{Arc, Mutex};
 
 #[test]
 fn what_was_committed_is_read_and_found_again() {
     let disk = SimDisk::new();
     let journal = create(&disk, 4096);
-    let mut frames = Frames::default();
-    let starts: Vec<u32> = (0..3).map(|n| frames.push(head(n), body(n))).collect();
-    let committed = submit(&journal, frames).recv().unwrap().unwrap();
+    let committed = commit(&journal, 0..3).unwrap();
     assert_eq!(committed.group, 1, "the first group is empty");
-    for (n, start) in (0..).zip(starts) {
-        let entry = journal.read(committed.position(start)).unwrap();
+    for (n, position) in (0..).zip(committed.positions(&frames(0..3))) {
+        let entry = journal.read(position).unwrap();
         assert_eq!((entry.head, entry.body()), (head(n), &body(n)[..]));
     }
 }
@@ -64,14 +65,7 @@ fn groups_are_bounded_and_a_large_submission_goes_alone() {
     let (journal, _) = Journal::open(Arc::new(disk), &limits, |_| {}).unwrap();
     let held = hold(&journal, 0);
     let sizes = [10, 10, 10, 10, 900, 1200, 700, 5000, 10];
-    let outcomes: Vec<_> = sizes
-        .iter()
-        .map(|bytes| {
-            let mut frames = Frames::default();
-            frames.push(EntryHead::default(), vec![1; *bytes]);
-            submit(&journal, frames)
-        })
-        .collect();
+    let outcomes: Vec<_> = sizes.map(|bytes| submit(&journal, sized(bytes))).into();
     drop(held);
     let groups: Vec<u64> = outcomes.iter().map(|outcome| outcome.recv().unwrap().unwrap().group).collect();
     assert_eq!(groups, [2, 2, 2, 3, 3, 4, 4, 5, 6]);
@@ -82,11 +76,6 @@ fn what_is_too_large_or_too_much_or_too_late_is_refused() {
     let disk = SimDisk::new();
     let limits = Options { queue_bytes_max: 100, ..super::history::options(4096) };
     let (journal, _) = Journal::open(Arc::new(disk.clone()), &limits, |_| {}).unwrap();
-    let sized = |bytes: usize| {
-        let mut frames = Frames::default();
-        frames.push(EntryHead::default(), vec![1; bytes]);
-        frames
-    };
     let largest = 4096 - 1024 - 2 * 36 - 14;
     assert!(matches!(
         journal.submit(sized(largest + 1), |_| panic!("refused")),
@@ -127,7 +116,7 @@ fn reading_where_there_is_no_entry_is_an_error_that_says_where() {
 fn an_entry_of_a_typical_size_costs_a_tenth_at_most_even_alone() {
     let head = EntryHead { thread: 10_000, run: 40_000, first: 100_000, count: 5, ..head(1) };
     let mut frames = Frames::default();
-    frames.push(head, vec![b'x'; 800]);
+    frames.push(head, Arc::new(Bytes::from(vec![b'x'; 800])));
     assert!(frames.bytes() + 36 <= 880, "{}", frames.bytes());
 }
 

@@ -1,11 +1,13 @@
 //! P4: bits that flip and files that are cut.
 
-use super::history::{SALT, body, commit, create, frames, head, recover, reopen, submit};
+use super::history::{SALT, commit, create, frames, head, recover, reopen, submit};
 use crate::fs::sim::SimDisk;
 use crate::journal::format::{GROUP_HEADER_BYTES, GROUPS_START, segment_name};
 use crate::journal::group::Group;
 use crate::journal::{Damage, DamageKind, Finding, Frames, Journal, OpenError, Position, ReadError, check};
+use bytes::Bytes;
 use std::ops::Range;
+use std::sync::Arc;
 
 const SEGMENT_BYTES: u32 = 4096;
 const FIRST: &str = "seg-0000000000000001.log";
@@ -20,16 +22,14 @@ struct Log {
 }
 
 fn write(journal: &Journal, log: &mut Log, numbers: Range<u64>) {
-    let mut frames = Frames::default();
-    let starts: Vec<u32> = numbers.map(|n| frames.push(head(n), body(n))).collect();
-    let length = frames.bytes();
-    let committed = submit(journal, frames).recv().unwrap().unwrap();
+    let committed = commit(journal, numbers.clone()).unwrap();
+    let frames = frames(numbers);
     let first = committed.start.byte as usize;
-    log.groups.push(first - GROUP_HEADER_BYTES..first + length);
-    let ends = starts.iter().skip(1).map(|start| *start as usize).chain([length]);
-    let entries: Vec<_> =
-        starts.iter().zip(ends).map(|(start, end)| first + *start as usize..first + end).collect();
-    log.entries.extend(entries);
+    let end = first + frames.bytes();
+    log.groups.push(first - GROUP_HEADER_BYTES..end);
+    let starts: Vec<_> = committed.positions(&frames).map(|position| position.byte as usize).collect();
+    let ends = starts.iter().copied().skip(1).chain([end]);
+    log.entries.extend(starts.iter().copied().zip(ends).map(|(start, end)| start..end));
 }
 
 /// Three groups with 2, 3 and 2 entries behind the empty one; closed in order or not.
@@ -261,7 +261,8 @@ fn what_was_written_elsewhere_is_never_a_group_here() {
     let disk = SimDisk::new();
     let journal = create(&disk, SEGMENT_BYTES);
     let mut with_payload = Frames::default();
-    with_payload.push(head(99), bytes[log.groups[1].start..log.groups[3].end].to_vec());
+    with_payload
+        .push(head(99), Arc::new(Bytes::from(bytes[log.groups[1].start..log.groups[3].end].to_vec())));
     let start = submit(&journal, with_payload).recv().unwrap().unwrap().start;
     submit(&journal, frames([0])).recv().unwrap().unwrap();
     journal.close().unwrap();

@@ -5,7 +5,9 @@ use crate::journal::format::FLAG_FACT;
 use crate::journal::open::{Opened, open};
 use crate::journal::{
     CommitError, Committed, EntryHead, Found, Frames, Journal, OpenError, Options, Position, Recovery, Salt,
+    Submission, SubmitError,
 };
+use bytes::Bytes;
 use std::sync::{Arc, mpsc};
 
 pub(super) const SALT: Salt = Salt(*b"\x01pepper\xff");
@@ -39,9 +41,49 @@ pub(super) fn body(n: u64) -> Vec<u8> {
 pub(super) fn frames(entries: impl IntoIterator<Item = u64>) -> Frames {
     let mut frames = Frames::default();
     for n in entries {
-        frames.push(head(n), body(n));
+        frames.push(head(n), Arc::new(Bytes::from(body(n))));
     }
     frames
+}
+
+/// One entry with a body of this length.
+pub(in crate::journal) fn sized_frames(bytes: usize) -> Frames {
+    let mut frames = Frames::default();
+    frames.push(EntryHead::default(), Arc::new(Bytes::from(vec![1; bytes])));
+    frames
+}
+
+/// A submission that tells a function what became of it.
+pub(in crate::journal) struct Told<F> {
+    frames: Frames,
+    tell: F,
+}
+
+impl<F> Told<F> {
+    pub(in crate::journal) fn new(frames: Frames, tell: F) -> Self {
+        Self { frames, tell }
+    }
+}
+
+impl<F: FnOnce(Result<Committed, CommitError>) + Send> Submission for Told<F> {
+    fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    fn complete(self: Box<Self>, result: Result<Committed, CommitError>) {
+        (self.tell)(result);
+    }
+}
+
+impl Journal {
+    pub(super) fn submit(
+        &self,
+        frames: Frames,
+        tell: impl FnOnce(Result<Committed, CommitError>) + Send + 'static,
+    ) -> Result<(), SubmitError> {
+        self.reserve(frames.bytes())?.submit(Box::new(Told::new(frames, tell)));
+        Ok(())
+    }
 }
 
 pub(super) type Outcome = mpsc::Receiver<Result<Committed, CommitError>>;

@@ -7,3 +7,5 @@ mod faults;
 mod history;
 mod release;
 mod sidecars;
+
+pub(super) use history::{Told, sized_frames};
