@@ -5,10 +5,11 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 use threadline_bench::measure::measure;
 use threadline_bench::protocol::Parsed;
 use threadline_bench::report::Report;
-use threadline_bench::store::Scale;
+use threadline_bench::store::{Part, Scale};
 use threadline_bench::{corpus, protobuf, protocol, stages, store};
 use threadline_protocol::codec::SseId;
 
@@ -43,6 +44,23 @@ enum Subject {
         /// Where stores are made; they are removed in the end.
         #[arg(long, default_value_os_t = std::env::temp_dir())]
         dir: PathBuf,
+        /// Measures only this; may be given several times.
+        #[arg(long, value_enum)]
+        only: Vec<Part>,
+    },
+    /// Durable appends to one store with nothing beside it, for a look with a profiler.
+    StoreAppend {
+        /// The store, as the tables call it.
+        name: String,
+        /// How many writers there are.
+        #[arg(long, default_value_t = 512)]
+        writers: u64,
+        /// For how long they write.
+        #[arg(long, default_value_t = 5)]
+        seconds: u64,
+        /// Where the store is made; it is removed in the end.
+        #[arg(long, default_value_os_t = std::env::temp_dir())]
+        dir: PathBuf,
     },
     /// Appends to a store until it is killed.
     #[command(hide = true)]
@@ -70,9 +88,13 @@ fn main() -> io::Result<()> {
     match arguments.subject {
         Subject::Protocol => print(&protocol_report(rounds), arguments.format),
         Subject::Stages { full } => print(&stages::report(rounds, full)?, arguments.format),
-        Subject::Store { full, dir } => {
+        Subject::Store { full, dir, only } => {
             let scale = if full { Scale::full() } else { Scale::short() };
-            print(&store::report(&scale, &dir)?, arguments.format)
+            print(&store::report(&scale, &dir, &only)?, arguments.format)
+        }
+        Subject::StoreAppend { name, writers, seconds, dir } => {
+            let appended = store::append_alone(&name, &dir, writers, Duration::from_secs(seconds))?;
+            writeln!(io::stdout(), "{appended}")
         }
         Subject::StoreFill { name, dir, bytes, times } => store::fill(&name, &dir, bytes, times),
     }

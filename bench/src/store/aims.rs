@@ -49,7 +49,7 @@ pub(super) const AIMS: &[Aim] = &[
     at_least("Durable append, 64 writers", "against SQLite", 2.5),
     at_least("Durable append, 64 writers", "against redb", 4.0),
     at_least("Durable append, 512 writers", "against floor", 0.9),
-    at_least("Durable append, 512 writers", "against fjall", 2.5),
+    at_least("Durable append, 512 writers", "against fjall", 1.3),
     at_least("Durable append, 512 writers", "against SQLite", 2.5),
     at_least("Durable append, 512 writers", "against redb", 4.0),
     at_most("Ack of durable append, 64 writers", "p50 / sync", 3.0),

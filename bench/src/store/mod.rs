@@ -1,6 +1,7 @@
 //! The log on disk, beside a bare file and beside the stores that a user would take instead.
 
 mod aims;
+mod alone;
 mod broadcast;
 mod candidates;
 mod committer;
@@ -24,5 +25,6 @@ mod table;
 mod writes;
 mod zeroed;
 
+pub use alone::append_alone;
 pub use kill::fill;
-pub use plans::{Scale, report};
+pub use plans::{Part, Scale, report};

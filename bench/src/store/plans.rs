@@ -11,6 +11,7 @@ use super::quantiles::{Quantiles, median};
 use super::subject::Durability;
 use super::table::{Cell, Report, Row, Table};
 use super::writes::{Outcome, Shape};
+use clap::ValueEnum;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -75,29 +76,59 @@ impl Scale {
     }
 }
 
-/// Measures stores in a folder of its own in this one.
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// Durable append.
+    Append,
+    /// Buffered append.
+    Buffered,
+    /// History, tails, and bytes at rest.
+    Read,
+    /// Opening after a kill.
+    Open,
+    /// Followers.
+    Follow,
+    /// Messages of a thread.
+    Messages,
+    /// Idle followers.
+    Idle,
+}
+
+/// Measures stores in a folder of its own in this one: these parts, or all if none is named.
 ///
 /// # Errors
 /// If a store fails, or gives back something else than was appended.
-pub fn report(scale: &Scale, parent: &Path) -> io::Result<Report> {
+pub fn report(scale: &Scale, parent: &Path, only: &[Part]) -> io::Result<Report> {
+    let is_wanted = |part| only.is_empty() || only.contains(&part);
     let folder = Folder::new(parent, "store")?;
     // First, as memory that was freed would hide what followers take.
-    let mut tables = vec![idle(&folder)?];
+    let idle = if is_wanted(Part::Idle) { Some(idle(&folder)?) } else { None };
+    let mut tables = Vec::new();
     let load = Arc::new(Load::new());
     // Without syncs a disk's worth is written in no time.
-    for (durability, time) in
-        [(Durability::Durable, scale.write_time), (Durability::Buffered, scale.write_time / 2)]
-    {
-        for writers in [64, 512] {
+    for (part, durability, time) in [
+        (Part::Append, Durability::Durable, scale.write_time),
+        (Part::Buffered, Durability::Buffered, scale.write_time / 2),
+    ] {
+        for writers in [64, 512].into_iter().filter(|_| is_wanted(part)) {
             tables.extend(writing(&folder, &load, scale, Shape { durability, writers, time })?);
         }
     }
-    tables.extend(reading(&folder, scale)?);
-    tables.push(opening(&folder, scale)?);
-    tables.extend(following(&folder, scale)?);
-    tables.push(asking(&folder, scale)?);
+    if is_wanted(Part::Read) {
+        tables.extend(reading(&folder, scale)?);
+    }
+    if is_wanted(Part::Open) {
+        tables.push(opening(&folder, scale)?);
+    }
+    if is_wanted(Part::Follow) {
+        tables.extend(following(&folder, scale)?);
+    }
+    if is_wanted(Part::Messages) {
+        tables.push(asking(&folder, scale)?);
+    }
     // What matters most comes first, whatever was measured first.
-    tables.rotate_left(1);
+    tables.extend(idle);
     Ok(Report::new(repeats(), tables, AIMS))
 }
 

@@ -4,6 +4,7 @@ use super::load::{Load, close};
 use super::quantiles::Quantiles;
 use super::subject::{Durability, Subject};
 use crate::corpus::random::Random;
+use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +26,10 @@ pub(super) struct Shape {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     pub(super) events_per_second: f64,
+    /// How many acks came.
+    pub(super) appends: f64,
+    /// How long all threads of the process together were busy meanwhile.
+    pub(super) cpu: Duration,
     pub(super) acks: Quantiles,
 }
 
@@ -42,6 +47,7 @@ pub(super) fn run<S: Subject>(dir: &Path, load: &Arc<Load>, shape: Shape) -> io:
         load.begin(&subject).await?;
         let start = Instant::now();
         let (counted, end) = (start + shape.time / 5, start + shape.time);
+        let cpu = std::thread::spawn(move || cpu_between(counted, end));
         let mut writers = JoinSet::new();
         for writer in 0..shape.writers {
             let (subject, load) = (Arc::clone(&subject), Arc::clone(load));
@@ -53,14 +59,26 @@ pub(super) fn run<S: Subject>(dir: &Path, load: &Arc<Load>, shape: Shape) -> io:
             total.events += events;
             total.acks.extend(acks);
         }
+        let cpu = cpu.join().expect("it only waits and looks at a clock");
         close(subject).await?;
         if total.acks.is_empty() {
             return Err(io::Error::other("no ack came in time"));
         }
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
         let events_per_second = total.events as f64 / (end - counted).as_secs_f64();
-        Ok(Outcome { events_per_second, acks: Quantiles::of(total.acks) })
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+        let appends = total.acks.len() as f64;
+        Ok(Outcome { events_per_second, appends, cpu, acks: Quantiles::of(total.acks) })
     })
+}
+
+fn cpu_between(start: Instant, end: Instant) -> Duration {
+    let used_at = |time: Instant| {
+        std::thread::sleep(time.saturating_duration_since(Instant::now()));
+        Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
+    };
+    let before = used_at(start);
+    used_at(end).saturating_sub(before)
 }
 
 async fn write<S: Subject>(
