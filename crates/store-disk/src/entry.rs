@@ -189,6 +189,13 @@ impl FactEntry {
         Ok(unpacked.map_err(|error| EntryError::Unpack(error.to_string()))?.into())
     }
 
+    /// The same with the bytes that belong to it as they are; if they cannot be unpacked it stays as it is, for who reads it to find out.
+    pub(crate) fn unpacked(self) -> Self {
+        let (Ok(line), Ok(attached)) = (self.line(), self.attached()) else { return self };
+        let body = [&self.body[..=line], &attached[..]].concat().into();
+        Self { flags: self.flags & !PACKED, body, ..self }
+    }
+
     fn line(&self) -> Result<usize, EntryError> {
         memchr::memchr(b'\n', &self.body).ok_or(EntryError::NoLine)
     }
@@ -234,6 +241,9 @@ mod tests {
             prop_assert_eq!(entry.fact().unwrap(), fact);
             prop_assert_eq!(&entry.attached().unwrap()[..], &attached[..]);
             prop_assert_eq!(entry.flags & PACKED != 0, attached.len() > PACKED_BYTES_MIN);
+            let unpacked = entry.clone().unpacked();
+            prop_assert_eq!((unpacked.flags, unpacked.fact()), (0, entry.fact()));
+            prop_assert_eq!(&unpacked.attached().unwrap()[..], &attached[..]);
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::engine::{Engine, unreadable_block};
 use crate::history::{BlockEntry, BlockKind, HistoryError, HistoryWriter, Index, file_name};
 use crate::kept::Kept;
-use crate::seal::{RecordBlocks, SealError};
+use crate::seal::{Checkpoints, RecordBlocks, SealError};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, PoisonError};
@@ -101,19 +101,20 @@ impl Engine {
         let file = self.shelf.file(number)?;
         let Some(kept) = kept else {
             if entry.tombstone && self.catalogue.has_blocks_elsewhere(entry.thread, number)? {
-                let (_, bytes) = file.block_bytes(entry.at, entry.bytes).map_err(|error| failed(&error))?;
+                let (_, bytes) = file.block_bytes(entry.site()).map_err(|error| failed(&error))?;
                 writer.push_copy(entry, &bytes)?;
             }
             return Ok(());
         };
         let has_compacted = || entry.runs.iter().any(|(run, first)| kept.is_compacted(RunNo(*run), *first));
-        let (block, bytes) = file.block_bytes(entry.at, entry.bytes).map_err(|error| failed(&error))?;
+        let (block, bytes) = file.block_bytes(entry.site()).map_err(|error| failed(&error))?;
         if entry.kind == BlockKind::Facts || (entry.first >= kept.first() && !has_compacted()) {
             return Ok(writer.push_copy(entry, &bytes)?);
         }
         let batches =
             block.batches().map_err(|error| failed(&HistoryError::Block { at: entry.at, error }))?;
-        let mut blocks = RecordBlocks::new(entry.thread);
+        // What is left of a block is little: it is not worth another to be packed with.
+        let mut blocks = RecordBlocks::new(entry.thread, Checkpoints::new());
         for batch in batches {
             if let Some((head, body)) = kept.keep(batch.head, batch.body)? {
                 blocks.push(writer, head, &body)?;

@@ -3,37 +3,46 @@
 use crate::catalogue::BlockPlace;
 use crate::engine::{Engine, unreadable_block, unreadable_entry};
 use crate::entry::{self, BatchHead, EntryError, FactEntry, PACKED};
-use crate::history::{Batch, BlockKind, Mark, file_name};
+use crate::history::{Ahead, BLOCK_BYTES, BlockKind, HistoryError, Mark, Site, file_name};
 use crate::kept::Kept;
 use crate::overlay::View;
 use crate::unsealed::UnsealedBatch;
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::PoisonError;
 use threadline_log::store::Page;
 use threadline_log::{Error, Record, RunNo, ThreadKey, Timestamp};
 
-/// Something with records, in the order of their first offsets; a block comes before what is in it.
-#[derive(Debug)]
-enum Source {
-    Block(BlockPlace),
-    Sealed(Batch, u64),
-    Unsealed(UnsealedBatch),
-}
+/// How many places of blocks are looked up at once.
+const BLOCKS_MAX: usize = 64;
+/// All of them.
+const BLOCKS_ALL: usize = u32::MAX as usize;
+/// How many places of unsealed batches are looked up at once.
+const UNSEALED_MAX: usize = 256;
 
-/// A read of some records.
+/// A read of some records. What is in history comes before what is in the journal.
 #[derive(Debug)]
-struct Reading {
+struct Reading<'a> {
+    key: &'a ThreadKey,
     thread: u64,
     offsets: Range<u64>,
     run: Option<RunNo>,
     kept: Kept,
     /// Offsets that need not be found.
     passed: Vec<Range<u64>>,
-    sources: BTreeMap<(u64, u8, u64, u64), Source>,
     /// All before it was seen.
     seen: u64,
+    ahead: Ahead,
+    page: Page,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+/// Whether a page takes more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Left,
+    Full,
 }
 
 impl Engine {
@@ -46,113 +55,121 @@ impl Engine {
         run: Option<RunNo>,
         bytes_max: usize,
     ) -> Result<Page, Error> {
+        // Nothing moves from the journal to history while it is held.
         let _layout = self.layout.read().unwrap_or_else(PoisonError::into_inner);
-        let mut page = Page { records: Vec::new(), next: offsets.end };
-        let Some(mut reading) = self.begin(key, no, &offsets, run)? else { return Ok(page) };
-        let mut bytes = 0;
-        while let Some((_, source)) = reading.sources.pop_first() {
-            for record in self.records(&mut reading, source)? {
-                if bytes >= bytes_max && !page.records.is_empty() {
-                    page.next = record.offset;
-                    return Ok(page);
-                }
-                bytes += record.bytes.len();
-                page.records.push(record);
-            }
-        }
-        reading.see(reading.offsets.end)?;
-        Ok(page)
-    }
-
-    fn begin(
-        &self,
-        key: &ThreadKey,
-        no: u64,
-        offsets: &Range<u64>,
-        run: Option<RunNo>,
-    ) -> Result<Option<Reading>, Error> {
-        // What is in memory is looked at first: what is sealed meanwhile cannot be, for the layout is held.
-        let overlay = self.core.overlay();
-        let state = overlay.state(no, View::Durable).ok_or_else(|| Error::NoThread(key.clone()))?;
-        let offsets = offsets.start.max(state.first())..offsets.end.min(state.tail());
+        let page = Page { records: Vec::new(), next: offsets.end };
+        let (offsets, kept) = {
+            let overlay = self.core.overlay();
+            let state = overlay.state(no, View::Durable).ok_or_else(|| Error::NoThread(key.clone()))?;
+            let kept = overlay.kept(no).ok_or_else(|| Error::NoThread(key.clone()))?;
+            (offsets.start.max(state.first())..offsets.end.min(state.tail()), kept)
+        };
         if offsets.is_empty() {
-            return Ok(None);
+            return Ok(page);
         }
-        let kept = overlay.kept(no).ok_or_else(|| Error::NoThread(key.clone()))?;
-        let mut sources = BTreeMap::new();
-        for batch in overlay.unsealed.batches(no, &offsets) {
-            let key = (batch.first, 1, batch.mark.segment, u64::from(batch.mark.byte));
-            sources.insert(key, Source::Unsealed(*batch));
+        let (passed, seen) = (kept.may_be_gone().collect(), offsets.start);
+        let (ahead, bytes) = (Ahead::default(), 0);
+        let mut reading =
+            Reading { key, thread: no, offsets, run, kept, passed, seen, ahead, page, bytes, bytes_max };
+        if self.read_history(&mut reading)? == Room::Left && self.read_journal(&mut reading)? == Room::Left {
+            reading.see(reading.offsets.end)?;
         }
-        drop(overlay);
-        for block in self.catalogue.blocks(no, &offsets)? {
-            sources.insert((block.first, 0, block.file, block.at), Source::Block(block));
-        }
-        let passed = kept.may_be_gone().collect();
-        let seen = offsets.start;
-        Ok(Some(Reading { thread: no, offsets, run, kept, passed, sources, seen }))
+        Ok(reading.page)
     }
 
-    /// The records that a source has for the page.
-    fn records(&self, reading: &mut Reading, source: Source) -> Result<Vec<Record>, Error> {
-        match source {
-            Source::Block(place) => {
-                self.open_block(reading, &place)?;
-                Ok(Vec::new())
-            }
-            Source::Sealed(batch, file) => {
-                if !reading.wants(batch.head)? {
-                    return Ok(Vec::new());
+    fn read_history(&self, reading: &mut Reading<'_>) -> Result<Room, Error> {
+        let mut offsets = reading.offsets.clone();
+        // As many as the page may take, and one that it begins in.
+        let limit = (reading.bytes_max / BLOCK_BYTES).saturating_add(2).min(BLOCKS_MAX);
+        while !offsets.is_empty() {
+            let places = self.catalogue.blocks(reading.thread, &offsets, limit)?;
+            for (index, place) in places.iter().enumerate() {
+                if self.read_block(reading, place, &places[index..])? == Room::Full {
+                    return Ok(Room::Full);
                 }
-                let records = entry::decode_records(batch.head, &batch.body);
-                reading.cut(records.map_err(|error| {
-                    undecodable(
-                        &format!("history/{}", file_name(file)),
-                        reading.thread,
-                        batch.head.first,
-                        &error,
-                    )
-                })?)
             }
-            Source::Unsealed(batch) => {
-                let UnsealedBatch { first, mark, .. } = batch;
-                if !reading.wants(batch.head())? {
-                    return Ok(Vec::new());
-                }
-                let (head, body) = self.unsealed_batch(reading.thread, first, mark)?;
-                let records = entry::decode_records(head, &body);
-                reading.cut(
-                    records.map_err(|error| undecodable(&at(mark), reading.thread, head.first, &error))?,
-                )
+            if places.len() < limit {
+                break;
             }
+            offsets.start = places.last().map_or(offsets.end, |last| last.last + 1);
         }
+        Ok(Room::Left)
     }
 
-    fn open_block(&self, reading: &mut Reading, place: &BlockPlace) -> Result<(), Error> {
+    /// Reads a block that is followed by others.
+    fn read_block(
+        &self,
+        reading: &mut Reading<'_>,
+        place: &BlockPlace,
+        others: &[BlockPlace],
+    ) -> Result<Room, Error> {
         if reading.run.is_some_and(|run| !place.runs.contains(&run.0)) {
             reading.passed.push(place.first..place.last + 1);
-            return Ok(());
+            return Ok(Room::Left);
         }
         let name = file_name(place.file);
-        let failed = |error: &_| unreadable_block(error, &name, reading.thread, Some(place.first));
-        let file = self.shelf.file(place.file).map_err(|error| failed(&error.into()))?;
-        let block = file.block(place.at, place.bytes).map_err(|error| failed(&error))?;
+        let thread = reading.thread;
+        let failed = |error: &_| unreadable_block(error, &name, thread, Some(place.first));
+        let same_file = others.iter().take_while(|other| other.file == place.file);
+        let until = same_file.last().map_or(0, |last| last.site.extent.end());
+        let block = self.shelf.block(place.file, place.site, until, &mut reading.ahead);
+        let block = block.map_err(|error| failed(&error))?;
         let head = &block.head;
-        let is_it = head.thread == reading.thread && head.kind == BlockKind::Records;
+        let is_it = head.thread == thread && head.kind == BlockKind::Records;
         if !is_it || head.offsets != (place.first, place.last) {
-            let place = format!("history/{name}, thread={}, offset={}", reading.thread, place.first);
+            let place = format!("history/{name}, thread={thread}, offset={}", place.first);
             return Err(Error::Corrupt { place, what: "another block is in its place".to_owned() });
         }
-        let batches = block
-            .batches()
-            .map_err(|error| failed(&crate::history::HistoryError::Block { at: place.at, error }))?;
+        let at = place.site.extent.at;
+        let batches = block.batches().map_err(|error| failed(&HistoryError::Block { at, error }))?;
         for batch in batches {
-            if batch.head.end() > reading.offsets.start && batch.head.first < reading.offsets.end {
-                let key = (batch.head.first, 1, place.file, place.at);
-                reading.sources.insert(key, Source::Sealed(batch, place.file));
+            let is_within =
+                batch.head.end() > reading.offsets.start && batch.head.first < reading.offsets.end;
+            if !is_within || !reading.wants(batch.head)? {
+                continue;
+            }
+            let records = entry::decode_records(batch.head, &batch.body)
+                .map_err(|error| undecodable(&format!("history/{name}"), thread, batch.head.first, &error))?;
+            if reading.take(records) == Room::Full {
+                return Ok(Room::Full);
             }
         }
-        Ok(())
+        Ok(Room::Left)
+    }
+
+    fn read_journal(&self, reading: &mut Reading<'_>) -> Result<Room, Error> {
+        let mut offsets = reading.offsets.clone();
+        loop {
+            let batches = self.unsealed_batches(reading, &offsets)?;
+            for batch in &batches {
+                if !reading.wants(batch.head())? {
+                    continue;
+                }
+                let UnsealedBatch { first, mark, .. } = *batch;
+                let (head, body) = self.unsealed_batch(reading.thread, first, mark)?;
+                let records = entry::decode_records(head, &body)
+                    .map_err(|error| undecodable(&at(mark), reading.thread, head.first, &error))?;
+                if reading.take(records) == Room::Full {
+                    return Ok(Room::Full);
+                }
+            }
+            match batches.last() {
+                Some(last) if batches.len() == UNSEALED_MAX => offsets.start = last.end(),
+                _ => return Ok(Room::Left),
+            }
+        }
+    }
+
+    fn unsealed_batches(
+        &self,
+        reading: &Reading<'_>,
+        offsets: &Range<u64>,
+    ) -> Result<Vec<UnsealedBatch>, Error> {
+        let overlay = self.core.overlay();
+        // If it was deleted since, what is left of it is no measure of what was there.
+        overlay.state(reading.thread, View::Durable).ok_or_else(|| Error::NoThread(reading.key.clone()))?;
+        let batches = overlay.unsealed.batches(reading.thread, offsets);
+        Ok(batches[..batches.len().min(UNSEALED_MAX)].to_vec())
     }
 
     /// The offsets of a thread that should be there and are not.
@@ -166,9 +183,8 @@ impl Engine {
         let mut there: Vec<Range<u64>> = kept.may_be_gone().collect();
         there.extend(overlay.unsealed.batches(no, &offsets).iter().map(|batch| batch.first..batch.end()));
         drop(overlay);
-        for place in self.catalogue.blocks(no, &offsets)? {
-            let block =
-                self.shelf.file(place.file).ok().and_then(|file| file.block(place.at, place.bytes).ok());
+        for place in self.catalogue.blocks(no, &offsets, BLOCKS_ALL)? {
+            let block = self.shelf.file(place.file).ok().and_then(|file| file.block(place.site).ok());
             let batches = block.and_then(|block| block.batches().ok()).unwrap_or_default();
             there.extend(batches.iter().map(|batch| batch.head.first..batch.head.end()));
         }
@@ -234,11 +250,10 @@ impl Engine {
         let Some(place) = self.catalogue.fact(no, kind, run)? else { return Ok(None) };
         let name = file_name(place.file);
         let failed = |error: &_| unreadable_block(error, &name, no, None);
-        let file = self.shelf.file(place.file).map_err(|error| failed(&error.into()))?;
-        let block = file.block(place.at, place.bytes).map_err(|error| failed(&error))?;
-        let facts = block
-            .facts()
-            .map_err(|error| failed(&crate::history::HistoryError::Block { at: place.at, error }))?;
+        let block = self.shelf.block(place.file, Site::alone(place.extent), 0, &mut Ahead::default());
+        let block = block.map_err(|error| failed(&error))?;
+        let at = place.extent.at;
+        let facts = block.facts().map_err(|error| failed(&HistoryError::Block { at, error }))?;
         let fact =
             facts.into_iter().nth(place.item as usize).filter(|fact| fact.kind == kind && fact.run == run);
         match fact {
@@ -251,7 +266,7 @@ impl Engine {
     }
 }
 
-impl Reading {
+impl Reading<'_> {
     /// Whether a batch is to be read. It is counted as seen.
     fn wants(&mut self, batch: BatchHead) -> Result<bool, Error> {
         if batch.end() <= self.seen {
@@ -278,9 +293,17 @@ impl Reading {
         Ok(())
     }
 
-    fn cut(&self, mut records: Vec<Record>) -> Result<Vec<Record>, Error> {
-        records.retain(|record| self.offsets.contains(&record.offset));
-        Ok(records)
+    /// Puts records on the page as long as there is room.
+    fn take(&mut self, records: Vec<Record>) -> Room {
+        for record in records.into_iter().filter(|record| self.offsets.contains(&record.offset)) {
+            if self.bytes >= self.bytes_max && !self.page.records.is_empty() {
+                self.page.next = record.offset;
+                return Room::Full;
+            }
+            self.bytes += record.bytes.len();
+            self.page.records.push(record);
+        }
+        Room::Left
     }
 }
 

@@ -83,7 +83,7 @@ fn take_facts(shelf: &Shelf, index: &Index, threads: &mut HashMap<u64, Rebuilt>)
     let file = shelf.file(index.number).map_err(|error| failed(error.to_string()))?;
     for entry in index.blocks.iter().filter(|block| block.kind == BlockKind::Facts) {
         let damaged = |error: HistoryError| failed(format!("{error}, thread={}", entry.thread));
-        let block = file.block(entry.at, entry.bytes).map_err(damaged)?;
+        let block = file.block(entry.site()).map_err(damaged)?;
         let facts = block.facts().map_err(|error| damaged(HistoryError::Block { at: entry.at, error }))?;
         for fact in facts {
             let unreadable = |error: EntryError| failed(format!("{error}, thread={}", entry.thread));

@@ -11,7 +11,7 @@ use crate::ailments::Rotten;
 use crate::catalogue::CatalogueError;
 use crate::engine::Engine;
 use crate::entry::{Attached, BatchHead, CHECKPOINT, DELETED, FactEntry, OPENED, encode_fact};
-use crate::history::{BlockAbout, BlockBuilder, BlockKind, HistoryWriter, Index, Mark, Place, Span};
+use crate::history::{BlockAbout, BlockBuilder, BlockKind, HistoryWriter, Index, Mark, Place, Span, Written};
 use crate::journal::format::segment_name;
 use crate::journal::{ReleaseError, SubmitError};
 use crate::kept::Kept;
@@ -19,7 +19,7 @@ use crate::restated::restated;
 use crate::unsealed::UnsealedThread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use threadline_log::fact::Fact;
 use threadline_log::{Error, RunNo, Timestamp};
 
@@ -217,7 +217,8 @@ impl Engine {
         let mut is_whole = true;
         for fact in &thread.facts {
             match readable(self.unsealed_fact(no, fact.mark), fact.mark, rotten)? {
-                Some(fact) => blocks.push(writer, &fact)?,
+                // All of them are packed as one.
+                Some(fact) => blocks.push(writer, &fact.unpacked())?,
                 None => is_whole = false,
             }
         }
@@ -226,8 +227,8 @@ impl Engine {
                 blocks.push(writer, &fact)?;
             }
         }
-        blocks.end(writer)?;
-        let mut blocks = RecordBlocks::new(no);
+        let checkpoints = blocks.end(writer)?;
+        let mut blocks = RecordBlocks::new(no, checkpoints);
         let mut spans: BTreeMap<RunNo, Span> = BTreeMap::new();
         for batch in &thread.batches {
             let read = self.unsealed_batch(no, batch.first, batch.mark);
@@ -259,21 +260,26 @@ fn readable<T>(read: Result<T, Error>, mark: Mark, rotten: &mut Rotten) -> Resul
     }
 }
 
+/// Blocks with checkpoints, by their runs.
+pub(crate) type Checkpoints = BTreeMap<u32, Arc<Written>>;
+
 /// Blocks with the facts of a thread.
 #[derive(Debug)]
 pub(crate) struct FactBlocks {
     block: BlockBuilder,
     pub(crate) about: BlockAbout,
+    checkpoints: Checkpoints,
 }
 
 impl FactBlocks {
     pub(crate) fn new(thread: u64) -> Self {
-        Self { block: BlockBuilder::new(BlockKind::Facts, thread), about: BlockAbout::default() }
+        let block = BlockBuilder::new(BlockKind::Facts, thread);
+        Self { block, about: BlockAbout::default(), checkpoints: Checkpoints::new() }
     }
 
     pub(crate) fn push(&mut self, writer: &mut HistoryWriter, fact: &FactEntry) -> io::Result<()> {
         if self.block.is_full_for(fact.body.len()) {
-            self.end(writer)?;
+            self.write(writer)?;
         }
         if [OPENED, CHECKPOINT].contains(&fact.kind) {
             self.about.places.push(Place { item: self.block.count(), kind: fact.kind, run: fact.run.0 });
@@ -282,9 +288,24 @@ impl FactBlocks {
         Ok(())
     }
 
-    pub(crate) fn end(&mut self, writer: &mut HistoryWriter) -> io::Result<()> {
+    fn write(&mut self, writer: &mut HistoryWriter) -> io::Result<()> {
         let next = BlockBuilder::new(BlockKind::Facts, self.block.thread());
-        writer.push(&std::mem::replace(&mut self.block, next), std::mem::take(&mut self.about))
+        let (block, about) = (std::mem::replace(&mut self.block, next), std::mem::take(&mut self.about));
+        let places = about.places.clone();
+        let written = Arc::new(writer.push(block, about, None)?);
+        if written.block.may_be_base() {
+            let checkpoints = places.iter().filter(|place| place.kind == CHECKPOINT);
+            self.checkpoints.extend(checkpoints.map(|place| (place.run, Arc::clone(&written))));
+        }
+        Ok(())
+    }
+
+    /// Writes what is left. Returns the blocks that records can be packed with.
+    pub(crate) fn end(mut self, writer: &mut HistoryWriter) -> io::Result<Checkpoints> {
+        if !self.block.is_empty() {
+            self.write(writer)?;
+        }
+        Ok(self.checkpoints)
     }
 }
 
@@ -293,11 +314,14 @@ impl FactBlocks {
 pub(crate) struct RecordBlocks {
     block: BlockBuilder,
     about: BlockAbout,
+    checkpoints: Checkpoints,
 }
 
 impl RecordBlocks {
-    pub(crate) fn new(thread: u64) -> Self {
-        Self { block: BlockBuilder::new(BlockKind::Records, thread), about: BlockAbout::default() }
+    /// What is in a checkpoint is in the records too, in pieces: they are packed with it.
+    pub(crate) fn new(thread: u64, checkpoints: Checkpoints) -> Self {
+        let block = BlockBuilder::new(BlockKind::Records, thread);
+        Self { block, about: BlockAbout::default(), checkpoints }
     }
 
     pub(crate) fn push(
@@ -307,7 +331,7 @@ impl RecordBlocks {
         body: &[u8],
     ) -> io::Result<()> {
         if self.block.is_full_for(body.len()) {
-            self.end(writer)?;
+            self.write(writer)?;
         }
         if !self.about.runs.iter().any(|(run, _)| *run == head.run.0) {
             self.about.runs.push((head.run.0, head.first));
@@ -316,8 +340,16 @@ impl RecordBlocks {
         Ok(())
     }
 
-    pub(crate) fn end(&mut self, writer: &mut HistoryWriter) -> io::Result<()> {
+    fn write(&mut self, writer: &mut HistoryWriter) -> io::Result<()> {
         let next = BlockBuilder::new(BlockKind::Records, self.block.thread());
-        writer.push(&std::mem::replace(&mut self.block, next), std::mem::take(&mut self.about))
+        let (block, about) = (std::mem::replace(&mut self.block, next), std::mem::take(&mut self.about));
+        let base = about.runs.iter().find_map(|(run, _)| self.checkpoints.get(run)).cloned();
+        writer.push(block, about, base.as_deref())?;
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub(crate) fn end(mut self, writer: &mut HistoryWriter) -> io::Result<()> {
+        if self.block.is_empty() { Ok(()) } else { self.write(writer) }
     }
 }

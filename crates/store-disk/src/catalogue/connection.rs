@@ -23,8 +23,8 @@ create table keys (thread integer not null, run integer not null, key text not n
     count integer not null, time integer not null, primary key (thread, run, key)) without rowid;
 create table files (number integer primary key, place integer not null, sources text not null, replaces text not null);
 create table blocks (thread integer not null, kind integer not null, first integer not null, file integer not null,
-    at integer not null, bytes integer not null, last integer not null, tombstone integer not null,
-    runs text not null, primary key (thread, kind, first, file, at)) without rowid;
+    at integer not null, bytes integer not null, base integer, base_bytes integer, last integer not null,
+    tombstone integer not null, runs text not null, primary key (thread, kind, first, file, at)) without rowid;
 create index blocks_by_file on blocks (file);
 create table block_runs (file integer not null, thread integer not null, run integer not null, at integer not null,
     first integer not null, primary key (file, thread, run, at)) without rowid;

@@ -1,7 +1,7 @@
 //! History files and what is where in them.
 
 use super::{Catalogue, CatalogueError};
-use crate::history::{BlockKind, Index};
+use crate::history::{BlockKind, Extent, Index, Site};
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::ops::Range;
 use threadline_log::RunNo;
@@ -20,8 +20,7 @@ pub(crate) struct FileRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BlockPlace {
     pub(crate) file: u64,
-    pub(crate) at: u64,
-    pub(crate) bytes: u64,
+    pub(crate) site: Site,
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) runs: Vec<u32>,
@@ -31,8 +30,7 @@ pub(crate) struct BlockPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FactPlace {
     pub(crate) file: u64,
-    pub(crate) at: u64,
-    pub(crate) bytes: u64,
+    pub(crate) extent: Extent,
     pub(crate) item: u32,
 }
 
@@ -86,29 +84,36 @@ impl Catalogue {
         Ok(transaction.commit()?)
     }
 
-    /// The blocks with records of a thread in a range of offsets.
+    /// The first blocks with records of a thread in a range of offsets, in order. The offsets of two blocks never overlap.
     pub(crate) fn blocks(
         &self,
         thread: u64,
         offsets: &Range<u64>,
+        limit: usize,
     ) -> Result<Vec<BlockPlace>, CatalogueError> {
         let reader = self.reader();
         let mut statement = reader.prepare_cached(
-            "select file, at, bytes, first, last, runs from blocks
-             where thread = ?1 and kind = ?2 and last >= ?3 and first < ?4 order by first",
+            "select file, at, bytes, base, base_bytes, first, last, runs from blocks
+             where thread = ?1 and kind = ?2 and last >= ?3 and first < ?4 and first >= coalesce(
+                (select max(first) from blocks where thread = ?1 and kind = ?2 and first <= ?3), 0)
+             order by first, file, at limit ?5",
         )?;
         let kind = BlockKind::Records.code();
-        let end = i64::try_from(offsets.end).unwrap_or(i64::MAX);
-        let mut rows = statement.query(params![thread, kind, offsets.start, end])?;
+        let [start, end] =
+            [offsets.start, offsets.end].map(|offset| i64::try_from(offset).unwrap_or(i64::MAX));
+        let mut rows = statement.query(params![thread, kind, start, end, limit])?;
         let mut blocks = Vec::new();
         while let Some(row) = rows.next()? {
+            let extent = Extent { at: row.get(1)?, bytes: row.get(2)? };
+            let base: Option<u64> = row.get(3)?;
+            let base =
+                base.map(|at| Ok::<_, CatalogueError>(Extent { at, bytes: row.get(4)? })).transpose()?;
             blocks.push(BlockPlace {
                 file: row.get(0)?,
-                at: row.get(1)?,
-                bytes: row.get(2)?,
-                first: row.get(3)?,
-                last: row.get(4)?,
-                runs: unlist(&row.get::<_, String>(5)?)?,
+                site: Site { extent, base },
+                first: row.get(5)?,
+                last: row.get(6)?,
+                runs: unlist(&row.get::<_, String>(7)?)?,
             });
         }
         Ok(blocks)
@@ -130,7 +135,8 @@ impl Catalogue {
              order by f.place desc, p.at desc, p.item desc limit 1",
         )?;
         let found = statement.query_row(params![thread, kind, run.0], |row| {
-            Ok(FactPlace { file: row.get(0)?, at: row.get(1)?, bytes: row.get(2)?, item: row.get(3)? })
+            let extent = Extent { at: row.get(1)?, bytes: row.get(2)? };
+            Ok(FactPlace { file: row.get(0)?, extent, item: row.get(3)? })
         });
         Ok(found.optional()?)
     }
@@ -201,8 +207,8 @@ fn put_blocks(transaction: &Transaction<'_>, index: &Index) -> Result<(), Catalo
         let runs: Vec<u64> = block.runs.iter().map(|(run, _)| u64::from(*run)).collect();
         transaction
             .prepare_cached(
-                "insert into blocks (thread, kind, first, file, at, bytes, last, tombstone, runs)
-                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "insert into blocks (thread, kind, first, file, at, bytes, base, base_bytes, last, tombstone, runs)
+                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             )?
             .execute(params![
                 block.thread,
@@ -211,6 +217,8 @@ fn put_blocks(transaction: &Transaction<'_>, index: &Index) -> Result<(), Catalo
                 index.number,
                 block.at,
                 block.bytes,
+                block.base.map(|base| base.at),
+                block.base.map(|base| base.bytes),
                 block.last,
                 block.tombstone,
                 list(&runs)

@@ -107,7 +107,7 @@ fn look_at_history(file: &HistoryFile, report: &mut Report) {
 
 /// What is wrong with a block, if anything is.
 pub(super) fn look_at_block(file: &HistoryFile, entry: &BlockEntry) -> Result<(), String> {
-    let block = file.block(entry.at, entry.bytes).map_err(|error| error.to_string())?;
+    let block = file.block(entry.site()).map_err(|error| error.to_string())?;
     let head = &block.head;
     let is_it = (head.thread, head.kind, head.count) == (entry.thread, entry.kind, entry.count);
     if !is_it || (entry.kind == BlockKind::Records && head.offsets != (entry.first, entry.last)) {

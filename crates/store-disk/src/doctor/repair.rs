@@ -9,7 +9,7 @@ use crate::dirs::Directories;
 use crate::entry::{CHECKPOINT, DELETED, OPENED};
 use crate::fs::Disk;
 use crate::history::{
-    Block, BlockEntry, BlockKind, HistoryError, HistoryWriter, Index, Place, Shelf, Span, file_name,
+    Block, BlockEntry, BlockKind, HistoryError, HistoryWriter, Index, Place, Salvaged, Shelf, Span, file_name,
 };
 use crate::journal::format::{segment_name, sidecar_name};
 use crate::journal::{self, Damage, Finding};
@@ -119,7 +119,7 @@ fn repair_history(directories: &Directories, report: &mut Report) -> Result<(), 
         (index.number, index.replaces) = (shelf.take_number(), vec![number]);
         let mut writer = HistoryWriter::new(Arc::clone(shelf.disk()), index)?;
         for entry in &blocks {
-            let (_, bytes) = file.block_bytes(entry.at, entry.bytes).map_err(failed)?;
+            let (_, bytes) = file.block_bytes(entry.site()).map_err(failed)?;
             writer.push_copy(entry, &bytes)?;
         }
         copy_aside(&*directories.history, &file_name(number), directories, report)?;
@@ -130,16 +130,17 @@ fn repair_history(directories: &Directories, report: &mut Report) -> Result<(), 
 }
 
 /// The index of a file, as far as its blocks tell.
-fn derive(order: u64, found: &[(u64, u64, Block)]) -> (Index, Vec<BlockEntry>) {
+fn derive(order: u64, found: &[Salvaged]) -> (Index, Vec<BlockEntry>) {
     let mut spans: BTreeMap<(u64, u32), Span> = BTreeMap::new();
     let mut blocks = Vec::new();
-    for (at, bytes, block) in found {
+    for Salvaged { site, block } in found {
         let head = &block.head;
         let mut entry = BlockEntry {
             thread: head.thread,
             kind: head.kind,
-            at: *at,
-            bytes: *bytes,
+            at: site.extent.at,
+            bytes: site.extent.bytes,
+            base: site.base,
             first: head.offsets.0,
             last: head.offsets.1,
             count: head.count,

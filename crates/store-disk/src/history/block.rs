@@ -5,37 +5,49 @@
 //! | at | what |
 //! |---|---|
 //! | 0 | `TLBK` |
-//! | 4 | version, 1 |
+//! | 4 | version, 1 or 2 |
 //! | 5 | kind: 1 records, 2 facts |
-//! | 6 | 0 |
+//! | 6 | 1 if the frame was packed with another block before it, its *base*; of version 1: 0 |
+//! | 7 | 0 |
 //! | 8 | thread no |
 //! | 16 | first offset (facts: 0) |
 //! | 24 | last offset (facts: 0) |
 //! | 32 | how many records or facts |
 //! | 36 | bytes of the frame |
 //! | 40 | bytes of what is in the frame |
-//! | 44 | 0 |
+//! | 44 | the base's checksum; without a base: 0 |
 //! | 48 | the earliest time in it |
 //! | 56 | the latest |
 //! | 64 | 32 bytes of 0, reserved for a chain value |
 //! | 96 | 0 |
 //! | 100 | CRC-32C of all before and of the frame |
 //!
+//! A frame of version 2 was packed with something before it that it may repeat, which is needed to unpack it: what is in its base, or without
+//! one the [dictionary](super::dictionary). The base is a block with facts of the same thread in the same file: a checkpoint has the text
+//! that is in the records in pieces. Facts have no base, so that they can be read without anything else.
+//!
 //! In the frame, batches: first offset `u64`, run `u32`, count `u32`, time `i64`, bytes `u32`, body as in the journal. Or facts:
 //! kind `u8`, flags `u8`, run `u32`, the thread's tail `u64`, time `i64`, bytes `u32`, body.
 
+use super::dictionary::DICTIONARY;
 use super::index::BlockKind;
 use crate::entry::{BatchHead, FactEntry};
 use bytes::{Buf, Bytes};
 use threadline_log::{RunNo, Timestamp};
+use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
 /// A block is full when what is in it has this many bytes.
 pub(crate) const BLOCK_BYTES: usize = 64 * 1024;
 
 pub(super) const HEAD_BYTES: usize = 104;
 const MAGIC: [u8; 4] = *b"TLBK";
-const VERSION: u8 = 1;
-const ZSTD_LEVEL: i32 = 1;
+const VERSION: u8 = 2;
+/// Frames of this version were packed by themselves.
+const VERSION_BARE: u8 = 1;
+/// About a third smaller than level 1 where there is a base, and sealing still keeps up with appends.
+const ZSTD_LEVEL: i32 = 3;
+/// No more than this is unpacked for the sake of other blocks.
+const BASE_BYTES_MAX: usize = 2 * BLOCK_BYTES;
 const CRC_AT: usize = 100;
 const BATCH_HEAD_BYTES: usize = 28;
 const FACT_HEAD_BYTES: usize = 26;
@@ -55,6 +67,8 @@ pub(crate) enum BlockError {
     Checksum,
     #[error("it cannot be unpacked")]
     Unpack,
+    #[error("it was packed with a block that is not there")]
+    Base,
     #[error("what is in it does not fit its head")]
     Contents,
 }
@@ -68,6 +82,9 @@ pub(crate) struct BlockHead {
     pub(crate) offsets: (u64, u64),
     pub(crate) count: u32,
     pub(crate) times: (i64, i64),
+    is_bare: bool,
+    /// The checksum of the block that it was packed with.
+    pub(super) base: Option<u32>,
     packed_bytes: u32,
     raw_bytes: u32,
 }
@@ -83,6 +100,7 @@ pub(crate) struct Batch {
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
     pub(crate) head: BlockHead,
+    pub(super) checksum: u32,
     raw: Bytes,
 }
 
@@ -101,11 +119,14 @@ impl BlockHead {
         if field(bytes, 0)? != MAGIC {
             return Err(BlockError::Magic);
         }
-        let [version, kind] = field(bytes, 4)?;
-        if version != VERSION {
+        let [version, kind, has_base] = field(bytes, 4)?;
+        if ![VERSION, VERSION_BARE].contains(&version) {
             return Err(BlockError::Version(version));
         }
+        let base = u32::from_le_bytes(field(bytes, 44)?);
         Ok(Self {
+            is_bare: version == VERSION_BARE,
+            base: (has_base != 0).then_some(base),
             kind: BlockKind::from_code(kind).ok_or(BlockError::Kind(kind))?,
             thread: u64::from_le_bytes(field(bytes, 8)?),
             offsets: (u64::from_le_bytes(field(bytes, 16)?), u64::from_le_bytes(field(bytes, 24)?)),
@@ -116,40 +137,55 @@ impl BlockHead {
         })
     }
 
-    fn encode(&self, frame: &[u8]) -> Vec<u8> {
+    fn encode(&self, frame: &[u8]) -> (u32, Vec<u8>) {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + frame.len());
         bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&[VERSION, self.kind.code(), 0, 0]);
+        bytes.extend_from_slice(&[VERSION, self.kind.code(), u8::from(self.base.is_some()), 0]);
         for number in [self.thread, self.offsets.0, self.offsets.1] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        for number in [self.count, self.packed_bytes, self.raw_bytes, 0] {
+        for number in [self.count, self.packed_bytes, self.raw_bytes, self.base.unwrap_or_default()] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         bytes.extend_from_slice(&self.times.0.to_le_bytes());
         bytes.extend_from_slice(&self.times.1.to_le_bytes());
         bytes.resize(CRC_AT, 0);
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes), frame);
-        bytes.extend_from_slice(&crc.to_le_bytes());
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&bytes), frame);
+        bytes.extend_from_slice(&checksum.to_le_bytes());
         bytes.extend_from_slice(frame);
-        bytes
+        (checksum, bytes)
     }
 }
 
 impl Block {
-    /// Reads a block and checks it.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
+    /// Reads a block and checks it. If it has a base, this must be it.
+    pub(super) fn decode(bytes: &[u8], base: Option<&Self>) -> Result<Self, BlockError> {
         let head = BlockHead::decode(bytes)?;
         let frame = bytes.get(HEAD_BYTES..head.block_bytes()).ok_or(BlockError::Short)?;
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..CRC_AT]), frame);
-        if crc != u32::from_le_bytes(field(bytes, CRC_AT)?) {
+        let checksum = u32::from_le_bytes(field(bytes, CRC_AT)?);
+        if checksum != crc32c::crc32c_append(crc32c::crc32c(&bytes[..CRC_AT]), frame) {
             return Err(BlockError::Checksum);
         }
-        let raw = zstd::bulk::decompress(frame, head.raw_bytes as usize).ok().ok_or(BlockError::Unpack)?;
-        if raw.len() != head.raw_bytes as usize {
-            return Err(BlockError::Unpack);
-        }
-        Ok(Self { head, raw: raw.into() })
+        let before = match head.base {
+            Some(wanted) => {
+                let base = base.filter(|base| base.checksum == wanted && base.head.thread == head.thread);
+                &base.ok_or(BlockError::Base)?.raw[..]
+            }
+            None if head.is_bare => &[],
+            None => DICTIONARY,
+        };
+        let raw = unpack(frame, head.raw_bytes as usize, before).ok_or(BlockError::Unpack)?;
+        Ok(Self { head, checksum, raw: raw.into() })
+    }
+
+    /// Whether others may be packed with it: what is unpacked for their sake is bounded.
+    pub(crate) fn may_be_base(&self) -> bool {
+        self.raw.len() <= BASE_BYTES_MAX
+    }
+
+    /// How many bytes it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.raw.len()
     }
 
     /// Its batches of records.
@@ -259,9 +295,9 @@ impl BlockBuilder {
         self.count += count;
     }
 
-    /// The block's head and bytes.
-    pub(super) fn encode(&self) -> std::io::Result<(BlockHead, Vec<u8>)> {
-        let frame = zstd::bulk::compress(&self.raw, ZSTD_LEVEL)?;
+    /// The block and its bytes, packed with another.
+    pub(super) fn encode(self, base: Option<&Block>) -> std::io::Result<(Block, Vec<u8>)> {
+        let frame = pack(&self.raw, base.map_or(DICTIONARY, |base| &base.raw))?;
         let too_long = || std::io::Error::other("a block of more than 4 GiB");
         let head = BlockHead {
             kind: self.kind,
@@ -269,20 +305,40 @@ impl BlockBuilder {
             offsets: self.offsets.unwrap_or_default(),
             count: self.count,
             times: self.times,
+            is_bare: false,
+            base: base.map(|base| base.checksum),
             packed_bytes: u32::try_from(frame.len()).ok().ok_or_else(too_long)?,
             raw_bytes: u32::try_from(self.raw.len()).ok().ok_or_else(too_long)?,
         };
-        let bytes = head.encode(&frame);
-        Ok((head, bytes))
+        let (checksum, bytes) = head.encode(&frame);
+        Ok((Block { head, checksum, raw: self.raw.into() }, bytes))
     }
+}
+
+fn pack(raw: &[u8], before: &[u8]) -> std::io::Result<Vec<u8>> {
+    let failed = |code| std::io::Error::other(zstd_safe::get_error_name(code));
+    let mut context = CCtx::try_create().ok_or(std::io::ErrorKind::OutOfMemory)?;
+    context.set_parameter(CParameter::CompressionLevel(ZSTD_LEVEL)).map_err(failed)?;
+    context.ref_prefix(before).map_err(failed)?;
+    let mut frame = Vec::with_capacity(zstd_safe::compress_bound(raw.len()));
+    context.compress2(&mut frame, raw).map_err(failed)?;
+    Ok(frame)
+}
+
+fn unpack(frame: &[u8], raw_bytes: usize, before: &[u8]) -> Option<Vec<u8>> {
+    let mut context = DCtx::try_create()?;
+    context.ref_prefix(before).ok()?;
+    let mut raw = Vec::with_capacity(raw_bytes);
+    context.decompress(&mut raw, frame).ok()?;
+    (raw.len() == raw_bytes).then_some(raw)
 }
 
 /// A block with any bytes in it, whose checksum holds, read again.
 #[cfg(any(test, feature = "sim"))]
 pub(crate) fn reread(kind: BlockKind, count: u32, raw: &[u8]) -> Result<Block, BlockError> {
     let builder = BlockBuilder { count, raw: raw.to_vec(), ..BlockBuilder::new(kind, 1) };
-    let (_, bytes) = builder.encode().ok().ok_or(BlockError::Short)?;
-    Block::decode(&bytes)
+    let (_, bytes) = builder.encode(None).ok().ok_or(BlockError::Short)?;
+    Block::decode(&bytes, None)
 }
 
 #[cfg(test)]
@@ -293,25 +349,59 @@ mod tests {
         BatchHead { first, count, run: RunNo(3), time: Timestamp(40) }
     }
 
+    fn facts(text: &str) -> BlockBuilder {
+        let mut builder = BlockBuilder::new(BlockKind::Facts, 8);
+        let (run, time, tail) = (RunNo(3), Timestamp(40), 9);
+        let body = Bytes::copy_from_slice(text.as_bytes());
+        builder.push_fact(&FactEntry { kind: 4, flags: 0, run, time, tail, body });
+        builder
+    }
+
+    fn records(body: &[u8]) -> BlockBuilder {
+        let mut builder = BlockBuilder::new(BlockKind::Records, 8);
+        builder.push_batch(head(5, 2), body);
+        builder.push_batch(head(9, 1), b"");
+        builder
+    }
+
+    fn check_every_bit(bytes: &[u8], base: Option<&Block>) {
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.to_vec();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Block::decode(&flipped, base).is_err(), "bit {bit}");
+        }
+        for length in 0..bytes.len() {
+            assert!(Block::decode(&bytes[..length], base).is_err(), "length {length}");
+        }
+    }
+
     #[test]
     fn a_block_gives_back_its_batches_and_no_bit_of_it_may_change() {
-        let mut builder = BlockBuilder::new(BlockKind::Records, 8);
-        builder.push_batch(head(5, 2), b"hello");
-        builder.push_batch(head(9, 1), b"");
-        let (written, bytes) = builder.encode().unwrap();
-        let block = Block::decode(&bytes).unwrap();
-        assert_eq!(block.head, written);
+        let (written, bytes) = records(b"hello").encode(None).unwrap();
+        let block = Block::decode(&bytes, None).unwrap();
+        assert_eq!(
+            (&block.head, block.checksum, &block.raw),
+            (&written.head, written.checksum, &written.raw)
+        );
         assert_eq!((block.head.offsets, block.head.count, block.head.thread), ((5, 9), 3, 8));
         let batches = block.batches().unwrap();
         assert_eq!(batches.iter().map(|batch| batch.head).collect::<Vec<_>>(), [head(5, 2), head(9, 1)]);
         assert_eq!(&batches[0].body[..], b"hello");
-        for bit in 0..bytes.len() * 8 {
-            let mut flipped = bytes.clone();
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(Block::decode(&flipped).is_err(), "bit {bit}");
+        check_every_bit(&bytes, None);
+    }
+
+    #[test]
+    fn a_block_is_packed_with_another_and_unpacked_with_no_other() {
+        let text: String = (0..400).map(|word| format!("{} ", word * word * 7919)).collect();
+        let (base, base_bytes) = facts(&text).encode(None).unwrap();
+        let (alone, bytes_alone) = records(text.as_bytes()).encode(None).unwrap();
+        let (_, bytes) = records(text.as_bytes()).encode(Some(&base)).unwrap();
+        assert!(bytes.len() < HEAD_BYTES + 60 && bytes_alone.len() > base_bytes.len() / 2, "{}", bytes.len());
+        assert_eq!(Block::decode(&bytes, Some(&base)).unwrap().raw, alone.raw);
+        let (other, _) = facts("other").encode(None).unwrap();
+        for wrong in [None, Some(&other)] {
+            assert_eq!(Block::decode(&bytes, wrong).unwrap_err(), BlockError::Base);
         }
-        for length in 0..bytes.len() {
-            assert!(Block::decode(&bytes[..length]).is_err(), "length {length}");
-        }
+        check_every_bit(&bytes, Some(&base));
     }
 }

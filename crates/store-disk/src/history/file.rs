@@ -6,8 +6,9 @@
 //! synced, and renamed; it never changes afterwards.
 
 use super::block::{Block, BlockBuilder, BlockError, BlockHead, HEAD_BYTES};
-use super::index::{BlockEntry, Index, Place};
+use super::index::{BlockEntry, Extent, Index, Place, Site};
 use crate::fs::{Disk, DiskFile};
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -67,6 +68,22 @@ pub(crate) struct HistoryWriter {
     buffer: Vec<u8>,
     written: u64,
     index: Index,
+    /// Where the blocks of another file are that were copied, by where they were.
+    moved: HashMap<u64, Extent>,
+}
+
+/// A block as it was written.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) extent: Extent,
+    pub(crate) block: Block,
+}
+
+/// A block that was found without the index.
+#[derive(Debug)]
+pub(crate) struct Salvaged {
+    pub(crate) site: Site,
+    pub(crate) block: Block,
 }
 
 impl HistoryWriter {
@@ -81,7 +98,7 @@ impl HistoryWriter {
         buffer.extend_from_slice(&index.order.to_le_bytes());
         buffer.extend_from_slice(&[0; 4]);
         buffer.extend_from_slice(&crc32c::crc32c(&buffer).to_le_bytes());
-        Ok(Self { disk, file, name, buffer, written: 0, index })
+        Ok(Self { disk, file, name, buffer, written: 0, index, moved: HashMap::new() })
     }
 
     /// What is known about the file so far.
@@ -89,17 +106,22 @@ impl HistoryWriter {
         &mut self.index
     }
 
-    /// Adds a block, if there is anything in it.
-    pub(crate) fn push(&mut self, block: &BlockBuilder, about: BlockAbout) -> io::Result<()> {
-        if block.is_empty() {
-            return Ok(());
-        }
-        let (head, bytes) = block.encode()?;
+    /// Adds a block, packed with another that is in the file. Returns it in the form in which others are packed with it.
+    pub(crate) fn push(
+        &mut self,
+        block: BlockBuilder,
+        about: BlockAbout,
+        base: Option<&Written>,
+    ) -> io::Result<Written> {
+        let (block, bytes) = block.encode(base.map(|base| &base.block))?;
+        let head = &block.head;
+        let extent = Extent { at: self.written + self.buffer.len() as u64, bytes: bytes.len() as u64 };
         self.index.blocks.push(BlockEntry {
             thread: head.thread,
             kind: head.kind,
-            at: self.written + self.buffer.len() as u64,
-            bytes: bytes.len() as u64,
+            at: extent.at,
+            bytes: extent.bytes,
+            base: base.map(|base| base.extent),
             first: head.offsets.0,
             last: head.offsets.1,
             count: head.count,
@@ -108,13 +130,21 @@ impl HistoryWriter {
             places: about.places,
             tombstone: about.tombstone,
         });
-        self.write(&bytes)
+        self.write(&bytes)?;
+        Ok(Written { extent, block })
     }
 
-    /// Adds a block as it is in another file.
+    /// Adds a block as it is in another file, after the one that it was packed with.
     pub(crate) fn push_copy(&mut self, entry: &BlockEntry, bytes: &[u8]) -> io::Result<()> {
         let at = self.written + self.buffer.len() as u64;
-        self.index.blocks.push(BlockEntry { at, ..entry.clone() });
+        let base = match entry.base {
+            Some(base) => {
+                Some(*self.moved.get(&base.at).ok_or_else(|| io::Error::other("a block without its base"))?)
+            }
+            None => None,
+        };
+        self.moved.insert(entry.at, Extent { at, bytes: entry.bytes });
+        self.index.blocks.push(BlockEntry { at, base, ..entry.clone() });
         self.write(bytes)
     }
 
@@ -230,40 +260,57 @@ impl HistoryFile {
     }
 
     /// Reads a block and checks it.
-    pub(crate) fn block(&self, at: u64, bytes: u64) -> Result<Block, HistoryError> {
-        self.block_bytes(at, bytes).map(|(block, _)| block)
+    pub(crate) fn block(&self, site: Site) -> Result<Block, HistoryError> {
+        self.block_bytes(site).map(|(block, _)| block)
     }
 
     /// The same, and its bytes.
-    pub(crate) fn block_bytes(&self, at: u64, bytes: u64) -> Result<(Block, Vec<u8>), HistoryError> {
-        let short = |error: BlockError| HistoryError::Block { at, error };
-        if at.checked_add(bytes).is_none_or(|end| self.file.size().is_ok_and(|size| end > size)) {
-            return Err(short(BlockError::Short));
-        }
-        let mut buffer = vec![0; usize::try_from(bytes).ok().ok_or_else(|| short(BlockError::Short))?];
-        self.file.read_exact_at(&mut buffer, at)?;
-        let block = Block::decode(&buffer).map_err(|error| HistoryError::Block { at, error })?;
-        Ok((block, buffer))
+    pub(crate) fn block_bytes(&self, site: Site) -> Result<(Block, Vec<u8>), HistoryError> {
+        let base = site.base.map(|base| self.block(Site::alone(base))).transpose()?;
+        let bytes = self.read(site.extent, 0)?;
+        let block = Block::decode(&bytes, base.as_ref());
+        Ok((block.map_err(|error| HistoryError::Block { at: site.extent.at, error })?, bytes))
     }
 
-    /// All blocks that are whole, found without the index, with where they are and how long.
-    pub(crate) fn salvage(&self) -> Result<Vec<(u64, u64, Block)>, HistoryError> {
+    /// Reads bytes, and on to `until` if there are so many.
+    pub(super) fn read(&self, extent: Extent, until: u64) -> Result<Vec<u8>, HistoryError> {
+        let short = || HistoryError::Block { at: extent.at, error: BlockError::Short };
+        let size = self.file.size()?;
+        if extent.end() > size {
+            return Err(short());
+        }
+        let bytes = extent.end().max(until.min(size)) - extent.at;
+        let mut buffer = vec![0; usize::try_from(bytes).ok().ok_or_else(short)?];
+        self.file.read_exact_at(&mut buffer, extent.at)?;
+        Ok(buffer)
+    }
+
+    /// All blocks that are whole, found without the index.
+    pub(crate) fn salvage(&self) -> Result<Vec<Salvaged>, HistoryError> {
         let size = self.file.size()?;
         let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
         self.file.read_exact_at(&mut bytes, 0)?;
         let (mut at, mut found) = (FILE_HEAD_BYTES.min(bytes.len()), Vec::new());
         while at + HEAD_BYTES <= bytes.len() {
-            let block_bytes = BlockHead::decode(&bytes[at..]).ok().map(|head| head.block_bytes());
-            match (block_bytes, Block::decode(&bytes[at..])) {
-                (Some(length), Ok(block)) => {
-                    found.push((at as u64, length as u64, block));
-                    at += length;
+            match salvage_block(&bytes, at, &found) {
+                Some(salvaged) => {
+                    at += usize::try_from(salvaged.site.extent.bytes).map_err(io::Error::other)?;
+                    found.push(salvaged);
                 }
-                _ => at += 1,
+                None => at += 1,
             }
         }
         Ok(found)
     }
+}
+
+/// The block that begins at a byte. The one it was packed with comes before it.
+fn salvage_block(bytes: &[u8], at: usize, found: &[Salvaged]) -> Option<Salvaged> {
+    let head = BlockHead::decode(&bytes[at..]).ok()?;
+    let base = head.base.and_then(|base| found.iter().rev().find(|found| found.block.checksum == base));
+    let block = Block::decode(&bytes[at..], base.map(|base| &base.block)).ok()?;
+    let extent = Extent { at: at as u64, bytes: head.block_bytes() as u64 };
+    Some(Salvaged { site: Site { extent, base: base.map(|base| base.site.extent) }, block })
 }
 
 /// The blocks that are found in a file with these bytes.
@@ -272,7 +319,7 @@ pub(crate) fn salvaged(bytes: Vec<u8>) -> Vec<Block> {
     let disk = crate::fs::sim::SimDisk::with_files([(file_name(1), bytes)]);
     let Ok(file) = HistoryFile::open(&disk, 1) else { return Vec::new() };
     _ = file.index();
-    file.salvage().unwrap_or_default().into_iter().map(|(_, _, block)| block).collect()
+    file.salvage().unwrap_or_default().into_iter().map(|salvaged| salvaged.block).collect()
 }
 
 fn read_foot(foot: &[u8; FOOT_BYTES]) -> Option<(u64, u32, u32)> {

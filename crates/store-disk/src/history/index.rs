@@ -33,6 +33,40 @@ impl BlockKind {
     }
 }
 
+/// Where a block is in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Extent {
+    /// Its first byte.
+    pub(crate) at: u64,
+    /// How many bytes it has.
+    pub(crate) bytes: u64,
+}
+
+impl Extent {
+    pub(crate) fn end(self) -> u64 {
+        self.at.saturating_add(self.bytes)
+    }
+}
+
+/// Where a block is in its file, and the one that it was packed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Site {
+    pub(crate) extent: Extent,
+    pub(crate) base: Option<Extent>,
+}
+
+impl Site {
+    /// Of a block that was packed with no other.
+    pub(crate) const fn alone(extent: Extent) -> Self {
+        Self { extent, base: None }
+    }
+
+    /// The first byte of either.
+    pub(super) fn start(self) -> u64 {
+        self.base.map_or(self.extent.at, |base| base.at.min(self.extent.at))
+    }
+}
+
 /// A place in the journal, comparable with others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Mark {
@@ -87,6 +121,9 @@ pub(crate) struct BlockEntry {
     pub(crate) at: u64,
     /// How many bytes it has.
     pub(crate) bytes: u64,
+    /// The block that it was packed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base: Option<Extent>,
     /// The first offset.
     pub(crate) first: u64,
     /// The last offset.
@@ -104,6 +141,12 @@ pub(crate) struct BlockEntry {
     /// It holds nothing but that the thread was deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) tombstone: bool,
+}
+
+impl BlockEntry {
+    pub(crate) fn site(&self) -> Site {
+        Site { extent: Extent { at: self.at, bytes: self.bytes }, base: self.base }
+    }
 }
 
 /// A fact that is looked up by itself.

@@ -1,7 +1,9 @@
 //! The history files of a store.
 
+use super::block::Block;
+use super::cache::BlockCache;
 use super::file::unfinished_name;
-use super::{HistoryFile, Index, file_name, file_number, is_leftover};
+use super::{Extent, HistoryError, HistoryFile, Index, Site, file_name, file_number, is_leftover};
 use crate::fs::Disk;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// How many files stay open. Descriptors are few, and a journal that cannot get one takes nothing more.
 const OPEN_MAX: usize = 64;
 
+/// How much of what was unpacked is kept: a few hundred threads that are read again and again.
+const CACHE_BYTES_MAX: usize = 32 << 20;
+
+/// How much is read at once.
+const AHEAD_BYTES_MAX: u64 = 256 << 10;
+
 /// The history files of a store. Those that were read last stay open.
 #[derive(Debug)]
 pub(crate) struct Shelf {
@@ -17,6 +25,26 @@ pub(crate) struct Shelf {
     /// The one that was used last is at the end.
     open: Mutex<Vec<(u64, Arc<HistoryFile>)>>,
     next: AtomicU64,
+    blocks: BlockCache,
+}
+
+/// Bytes of a file that were read at once. What is cold takes as long for many bytes as for a few.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    file: u64,
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Ahead {
+    fn has(&self, file: u64, extent: Extent) -> bool {
+        self.file == file && extent.at >= self.at && extent.end() <= self.at + self.bytes.len() as u64
+    }
+
+    fn part(&self, extent: Extent) -> &[u8] {
+        let within = |at: u64| usize::try_from(at - self.at).expect("it is in memory");
+        &self.bytes[within(extent.at)..within(extent.end())]
+    }
 }
 
 impl Shelf {
@@ -31,7 +59,8 @@ impl Shelf {
         }
         numbers.sort_unstable();
         let next = AtomicU64::new(numbers.last().map_or(1, |last| last + 1));
-        Ok((Self { disk, open: Mutex::default(), next }, numbers))
+        let blocks = BlockCache::new(CACHE_BYTES_MAX);
+        Ok((Self { disk, open: Mutex::default(), next, blocks }, numbers))
     }
 
     pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
@@ -67,8 +96,32 @@ impl Shelf {
         Ok(file)
     }
 
+    /// A block of a file, and those up to `until` read with it if it has to be read.
+    pub(crate) fn block(
+        &self,
+        number: u64,
+        site: Site,
+        until: u64,
+        ahead: &mut Ahead,
+    ) -> Result<Block, HistoryError> {
+        let Site { extent, base } = site;
+        if let Some(block) = self.blocks.get((number, extent.at)) {
+            return Ok(block);
+        }
+        let until = until.max(extent.end()).min(site.start().saturating_add(AHEAD_BYTES_MAX));
+        let base = base.map(|base| self.block(number, Site::alone(base), until, ahead)).transpose()?;
+        if !ahead.has(number, extent) {
+            *ahead = Ahead { file: number, at: extent.at, bytes: self.file(number)?.read(extent, until)? };
+        }
+        let block = Block::decode(ahead.part(extent), base.as_ref())
+            .map_err(|error| HistoryError::Block { at: extent.at, error })?;
+        self.blocks.put((number, extent.at), &block);
+        Ok(block)
+    }
+
     /// Removes a file, if it is there.
     pub(crate) fn remove(&self, number: u64) -> io::Result<()> {
+        self.blocks.forget(number);
         self.open.lock().unwrap_or_else(PoisonError::into_inner).retain(|(other, _)| *other != number);
         match self.disk.remove(&file_name(number)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -17,8 +17,11 @@ use threadline_store_disk::{DiskOptions, DiskStore, doctor};
 
 const DIRECTORIES: [&str; 3] = ["", "log", "history"];
 
-fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/format-1")
+/// The first, and one whose blocks are of version 2.
+const FIXTURES: [&str; 2] = ["format-1", "format-1-blocks-2"];
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
 }
 
 fn copy(from: &Path, to: &Path, is_wanted: impl Fn(&str) -> bool) {
@@ -77,11 +80,17 @@ async fn seen(store: &dyn Store) -> Value {
 }
 
 #[tokio::test]
-async fn p12_a_store_of_format_1_opens() {
+async fn p12_stores_of_every_format_open() {
+    for name in FIXTURES {
+        check_fixture(&fixture(name)).await;
+    }
+}
+
+async fn check_fixture(fixture: &Path) {
     let dir = TempDir::new().expect("a directory");
-    copy(&fixture(), dir.path(), |_| true);
+    copy(fixture, dir.path(), |_| true);
     let expected: Value =
-        serde_json::from_slice(&fs::read(fixture().join("expected.json")).expect("a file")).expect("JSON");
+        serde_json::from_slice(&fs::read(fixture.join("expected.json")).expect("a file")).expect("JSON");
     let report = doctor::check(&options(dir.path())).expect("checked");
     assert!(report.severity() <= Some(doctor::Severity::Note), "{report:?}");
     let (store, report) = DiskStore::open(&options(dir.path())).expect("a store");
@@ -151,11 +160,12 @@ async fn end_run(store: &DiskStore, name: &str, run: u32) {
     store.put_checkpoint(&thread(name), checkpoint, Timestamp(1_700_000_001_000)).await.expect("kept");
 }
 
-/// How `testdata/format-1` was made. It is there, and stays as it is.
+/// How the newest was made. It is there, and stays as it is.
 #[tokio::test]
 #[ignore = "fixtures are made once"]
-async fn make_the_fixture_of_format_1() {
-    assert!(!fixture().exists(), "fixtures are never made anew");
+async fn make_the_newest_fixture() {
+    let fixture = fixture(FIXTURES[FIXTURES.len() - 1]);
+    assert!(!fixture.exists(), "fixtures are never made anew");
     let dir = TempDir::new().expect("a directory");
     let options = DiskOptions { segment_bytes: 8 << 10, ..options(dir.path()) };
     let (store, _) = DiskStore::open(&options).expect("a store");
@@ -185,9 +195,9 @@ async fn make_the_fixture_of_format_1() {
     store.describe(&thread("b"), change, time).await.expect("described");
     let expected = seen(&store).await;
     store.close().await;
-    copy(dir.path(), &fixture(), |name| {
+    copy(dir.path(), &fixture, |name| {
         name != "lock" && !name.starts_with("catalogue") && !name.ends_with(".tmp")
     });
     let expected = serde_json::to_string_pretty(&expected).expect("JSON");
-    fs::write(fixture().join("expected.json"), expected + "\n").expect("written");
+    fs::write(fixture.join("expected.json"), expected + "\n").expect("written");
 }
