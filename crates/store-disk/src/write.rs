@@ -16,7 +16,7 @@ use threadline_log::{Epoch, Error, NewRecord, ThreadKey, Timestamp};
 use tokio::sync::oneshot;
 
 /// Facts up to this length are in sidecars, so that opening need not read the segment.
-const SIDECAR_FACT_BYTES_MAX: usize = 4096;
+const SIDECAR_FACT_BYTES_MAX: usize = 512;
 
 /// What is to be written.
 #[derive(Debug)]
