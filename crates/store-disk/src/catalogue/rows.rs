@@ -1,4 +1,5 @@
-//! What rows about threads and runs hold: JSON with a checksum, because what they say decides about writes.
+//! What rows about threads and runs hold: JSON with a checksum, because what they say decides about writes. Names are short: in full
+//! they would be a third of a row.
 
 use super::CatalogueError;
 use serde::de::DeserializeOwned;
@@ -9,14 +10,23 @@ use threadline_log::{Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ThreadRow {
+    #[serde(rename = "k")]
     key: ThreadKey,
+    #[serde(rename = "i")]
     incarnation: Incarnation,
+    #[serde(rename = "o")]
     offsets: (u64, u64),
+    #[serde(rename = "m")]
     metadata: Metadata,
+    #[serde(rename = "c")]
     created: Timestamp,
+    #[serde(rename = "u")]
     updated: Timestamp,
+    #[serde(rename = "r")]
     runs: u32,
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     last_run: Option<(RunNo, RunStatus)>,
+    #[serde(rename = "b")]
     bytes: u64,
 }
 
@@ -52,21 +62,37 @@ impl ThreadRow {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunRow {
+    #[serde(rename = "n")]
     no: RunNo,
+    #[serde(rename = "i")]
     id: RunId,
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     parent: Option<RunNo>,
+    #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
     spawned_by: Option<String>,
+    #[serde(rename = "bs")]
     base_state: BaseState,
+    #[serde(rename = "d")]
     request_digest: String,
+    #[serde(rename = "o")]
     offsets: (u64, u64),
+    #[serde(rename = "r")]
     records: u64,
+    #[serde(rename = "s")]
     started: Timestamp,
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
     ended: Option<Timestamp>,
+    #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     ended_at: Option<u64>,
+    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
     end: Option<RunEnd>,
+    #[serde(rename = "g")]
     epoch: Epoch,
+    #[serde(rename = "u")]
     lease_until: Timestamp,
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     lineage: Option<RunLineage>,
+    #[serde(rename = "c")]
     compacted: bool,
 }
 
