@@ -329,3 +329,61 @@ fn read_foot(foot: &[u8; FOOT_BYTES]) -> Option<(u64, u32, u32)> {
     }
     Some((u64::from_le_bytes(foot[8..16].try_into().ok()?), u32_at(16)?, u32_at(20)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::index::BlockKind;
+    use super::*;
+    use crate::entry::{BatchHead, CHECKPOINT, FactEntry};
+    use crate::fs::sim::SimDisk;
+    use threadline_log::{RunNo, Timestamp};
+
+    fn facts(thread: u64, text: &str) -> BlockBuilder {
+        let mut builder = BlockBuilder::new(BlockKind::Facts, thread);
+        let (run, time, body) = (RunNo(0), Timestamp(1), text.to_owned().into());
+        builder.push_fact(&FactEntry { kind: CHECKPOINT, flags: 0, run, time, tail: 9, body });
+        builder
+    }
+
+    fn records(thread: u64, text: &str) -> BlockBuilder {
+        let mut builder = BlockBuilder::new(BlockKind::Records, thread);
+        let head = BatchHead { first: 0, count: 1, run: RunNo(0), time: Timestamp(1) };
+        builder.push_batch(head, text.as_bytes());
+        builder
+    }
+
+    #[test]
+    fn a_block_finds_its_base_by_the_index_and_without_and_where_it_was_copied() {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new());
+        let mut writer =
+            HistoryWriter::new(Arc::clone(&disk), Index { number: 1, ..Index::default() }).unwrap();
+        for thread in 0..3 {
+            let text = format!("what was said in thread {thread} and is said again");
+            let base = writer.push(facts(thread, &text), BlockAbout::default(), None).unwrap();
+            writer.push(records(thread, &text), BlockAbout::default(), Some(&base)).unwrap();
+        }
+        let index = writer.finish().unwrap();
+        let file = HistoryFile::open(&*disk, 1).unwrap();
+        let sites: Vec<Site> = index.blocks.iter().map(BlockEntry::site).collect();
+        assert_eq!(file.index().unwrap(), index);
+        assert_eq!(sites.iter().filter(|site| site.base.is_some()).count(), 3);
+        let salvaged = file.salvage().unwrap();
+        assert_eq!(salvaged.iter().map(|found| found.site).collect::<Vec<_>>(), sites);
+
+        let mut copy =
+            HistoryWriter::new(Arc::clone(&disk), Index { number: 2, ..Index::default() }).unwrap();
+        // Without those of the first thread all others are elsewhere.
+        for entry in &index.blocks[2..] {
+            copy.push_copy(entry, &file.block_bytes(entry.site()).unwrap().1).unwrap();
+        }
+        let orphan = &index.blocks[1];
+        assert!(copy.push_copy(orphan, &file.block_bytes(orphan.site()).unwrap().1).is_err());
+        let copied = copy.finish().unwrap();
+        let file = HistoryFile::open(&*disk, 2).unwrap();
+        for (entry, before) in copied.blocks.iter().zip(&index.blocks[2..]) {
+            assert_eq!((entry.thread, entry.kind), (before.thread, before.kind));
+            assert_ne!(entry.site(), before.site());
+            file.block(entry.site()).unwrap();
+        }
+    }
+}
