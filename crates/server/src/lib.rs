@@ -23,7 +23,7 @@ pub use agents::Agents;
 pub use app::App;
 pub use error::{Code, Refusal};
 pub use input::Input;
-pub use listener::serve;
+pub use listener::{serve, serve_with};
 pub use routes::router;
 pub use settings::Settings;
 pub use upkeep::keep_up;

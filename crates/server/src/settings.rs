@@ -314,3 +314,59 @@ impl Default for HttpSettings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the documentation shows is what there is, and its values are the defaults.
+    #[test]
+    fn the_documentation_shows_the_defaults() {
+        let text = include_str!("../../../docs/http.md");
+        let (_, rest) = text.split_once("```toml\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        let mut table: toml::Table = example.parse().unwrap();
+        for of_the_command_line in ["listen", "store", "log"] {
+            assert!(table.remove(of_the_command_line).is_some());
+        }
+        let shown: Settings = toml::Value::Table(table).try_into().unwrap();
+        let mut chat = AgentSettings::at("http://127.0.0.1:9000/");
+        chat.headers.insert("authorization".to_owned(), "Bearer ...".to_owned());
+        chat.forward_headers = vec!["x-request-id".to_owned()];
+        let expected = Settings {
+            agents: BTreeMap::from([("chat".to_owned(), chat)]),
+            default_agent: Some("chat".to_owned()),
+            ..Settings::default()
+        };
+        assert_eq!(shown, expected);
+        assert_eq!(shown.check(), Ok(()));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let read = |text: &str| text.parse::<toml::Table>().unwrap().try_into::<Settings>();
+        for wrong in [
+            "histroy = {}",
+            "[runs]\nunknown = \"custom\"",
+            "[runs]\non_busy = \"wait\"",
+            "[http]\nkeep_alive = \"15\"",
+            "[agents.a]\nurll = \"x\"",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(read("[http]\nkeep_alive = \"0\"").unwrap().http.keep_alive, None);
+        assert_eq!(
+            read("[runs]\nunknown = \"custom:x.\"").unwrap().runs.unknown,
+            UnknownEvents::Custom("x.".to_owned())
+        );
+        for (paths, error) in [
+            ("run = \"agui\"", SettingsError::Path("agui".to_owned())),
+            ("run = \"/a/{b}\"", SettingsError::Path("/a/{b}".to_owned())),
+            ("run = \"/history\"", SettingsError::PathTaken("/history".to_owned())),
+            ("cancel = \"/v1/x\"", SettingsError::PathTaken("/v1/x".to_owned())),
+        ] {
+            assert_eq!(read(&format!("[paths]\n{paths}")).unwrap().check(), Err(error));
+        }
+        assert_eq!(read("[paths]\nrun = \"\"\nbase = \"/x\"").unwrap().check(), Ok(()));
+    }
+}

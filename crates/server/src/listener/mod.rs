@@ -5,6 +5,7 @@ mod unread;
 use crate::app::App;
 use crate::routes::router;
 use crate::settings::HttpSettings;
+use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -31,7 +32,20 @@ const HEAD_BYTES_MAX: u32 = 16 * 1024;
 /// # Errors
 /// If the address of the listener is not known, which means that it is none.
 pub async fn serve(listener: TcpListener, app: App, stop: impl Future<Output = ()>) -> io::Result<()> {
-    let service = router(app.clone());
+    let routes = router(app.clone());
+    serve_with(listener, app, routes, stop).await
+}
+
+/// The same with other routes: those of [`router`], and more.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_with(
+    listener: TcpListener,
+    app: App,
+    service: Router,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
     let http = &app.settings().http;
     let builder = builder(http);
     let connections = GracefulShutdown::new();

@@ -4,7 +4,7 @@ use super::attach::{Attaching, watched};
 use super::body;
 use super::parameters::Name;
 use crate::app::App;
-use crate::error::{Code, Refusal};
+use crate::error::Refusal;
 use crate::input::Input;
 use crate::runs::Start;
 use crate::stream::{Dialect, Encoding, RunReader};
@@ -48,14 +48,7 @@ async fn run(app: &App, agent: Option<&str>, headers: HeaderMap, body: Body) -> 
         agent: agent.to_owned(),
         backend: backend.clone(),
     };
-    // Once begun, it is begun to its end: a client that is gone by now must not leave a run that nobody executes.
-    let runs = app.runs().clone();
-    let started = tokio::spawn(async move { runs.start(start).await });
-    let started = started.await.map_err(|error| {
-        tracing::error!(%error, "a run was not started");
-        Refusal::new(Code::Internal, "the run was not started")
-    })??;
-    match started {
+    match app.runs().start(start).await? {
         Started::New(writer) => from_the_start(app, &thread, &writer, dialect).await,
         Started::Known(run) => Attaching { app, thread: &thread, dialect, input: &input }.to_run(run).await,
     }

@@ -6,7 +6,7 @@ use threadline_log::delivery::{Delivery, is_legible};
 use threadline_log::run::RunEnd;
 use threadline_log::{Kind, NewRecord, RunId, ThreadId};
 use threadline_protocol::event::RunStarted;
-use threadline_protocol::{Event, Received};
+use threadline_protocol::{Envelope, Event, EventType, Received};
 
 /// Judges the events of one run's source.
 #[derive(Debug)]
@@ -41,6 +41,13 @@ pub struct Judged {
     pub end: Option<RunEnd>,
 }
 
+impl Judged {
+    /// Something to be kept and not to be delivered.
+    fn reject(&mut self, record: NewRecord) {
+        self.records.push(NewRecord { kind: Kind::Rejected, ..record });
+    }
+}
+
 impl Ingest {
     /// Of a run, in a thread with these runs.
     #[must_use]
@@ -70,37 +77,35 @@ impl Ingest {
             Given::FromProtobuf(bytes) => (Kind::Transcoded, bytes),
             Given::Undecodable(bytes) => (Kind::Rejected, bytes),
         };
-        let kind = if kind != Kind::Rejected && is_legible(&bytes) { kind } else { Kind::Rejected };
-        let event = (kind != Kind::Rejected).then(|| Boundary::of(&bytes)).flatten();
-        let mut record = NewRecord { kind, bytes };
-        if let Some(Boundary::Start(id)) = &event {
+        let boundary = if kind == Kind::Rejected { None } else { Boundary::of(&bytes) };
+        if let Some(Boundary::Start(id)) = &boundary {
             self.starts(id, judged);
         }
+        let record = NewRecord { kind, bytes };
         match &self.stage {
-            Stage::Open | Stage::Assumed { end: None } => self.take(record, judged),
+            Stage::Open => self.take(record, judged),
+            Stage::Assumed { end: None } if matches!(boundary, Some(Boundary::End)) => {
+                self.stage = Stage::Assumed { end: Some(record) };
+            }
+            Stage::Assumed { end: None } => self.take(record, judged),
             Stage::Assumed { end: Some(_) } => {
                 self.finish(judged);
-                record.kind = Kind::Rejected;
-                judged.records.push(record);
+                judged.reject(record);
             }
             Stage::Elsewhere => {
-                if let Some(Boundary::End) = event {
+                if let Some(Boundary::End) = boundary {
                     self.stage = Stage::Open;
                 }
-                record.kind = Kind::Rejected;
-                judged.records.push(record);
+                judged.reject(record);
             }
-            Stage::Ended => {
-                record.kind = Kind::Rejected;
-                judged.records.push(record);
-            }
+            Stage::Ended => judged.reject(record),
         }
     }
 
     /// The source gives no more.
     pub fn finish(&mut self, judged: &mut Judged) {
         if let Stage::Assumed { end: Some(end) } = std::mem::replace(&mut self.stage, Stage::Open) {
-            self.end_with(end, judged);
+            self.take(end, judged);
         }
     }
 
@@ -113,9 +118,8 @@ impl Ingest {
             }
             Stage::Assumed { end } if is_ours => {
                 // So it was another run that came before.
-                if let Some(mut end) = end.take() {
-                    end.kind = Kind::Rejected;
-                    judged.records.push(end);
+                if let Some(end) = end.take() {
+                    judged.reject(end);
                 }
                 self.stage = Stage::Open;
             }
@@ -124,16 +128,13 @@ impl Ingest {
         }
     }
 
+    /// Takes an event of the run's own.
     fn take(&mut self, record: NewRecord, judged: &mut Judged) {
-        if matches!(self.stage, Stage::Assumed { .. }) && is_terminal(&record) {
-            self.stage = Stage::Assumed { end: Some(record) };
-            return;
-        }
-        self.end_with(record, judged);
-    }
-
-    fn end_with(&mut self, record: NewRecord, judged: &mut Judged) {
         let delivered = self.delivery.push(record.kind, &record.bytes);
+        // What nobody sees may be of an unknown type, or no event at all.
+        if delivered.is_empty() && !is_legible(&record.bytes) {
+            return judged.reject(record);
+        }
         judged.records.push(record);
         if let Some(end) = delivered.iter().find_map(RunEnd::of) {
             self.stage = Stage::Ended;
@@ -150,16 +151,16 @@ enum Boundary {
 
 impl Boundary {
     fn of(bytes: &[u8]) -> Option<Self> {
-        match Received::read_bytes(bytes).ok()?.into_event() {
-            Event::RunStarted(started) => Some(Self::Start(started.run_id.to_string())),
-            Event::RunFinished(_) | Event::RunError(_) => Some(Self::End),
+        // Most events are something else, which is soon seen.
+        match Envelope::read_bytes(bytes).ok()?.event_type()? {
+            EventType::RunStarted => match Received::read_bytes(bytes).ok()?.into_event() {
+                Event::RunStarted(started) => Some(Self::Start(started.run_id.to_string())),
+                _ => None,
+            },
+            EventType::RunFinished | EventType::RunError => Some(Self::End),
             _ => None,
         }
     }
-}
-
-fn is_terminal(record: &NewRecord) -> bool {
-    record.kind != Kind::Rejected && matches!(Boundary::of(&record.bytes), Some(Boundary::End))
 }
 
 #[cfg(test)]

@@ -98,7 +98,19 @@ impl Runs {
     ///
     /// # Errors
     /// As [`Engine::start_run`], or if the server is about to stop.
+    ///
+    /// # Cancel safety
+    /// Once begun, it is begun to its end: a client that is gone by now must not leave a run that nobody executes.
     pub async fn start(&self, start: Start) -> Result<Started, Refusal> {
+        let runs = self.clone();
+        let started = self.tasks.spawn(async move { runs.start_now(start).await }).await;
+        started.unwrap_or_else(|error| {
+            tracing::error!(%error, "a run was not started");
+            Err(Refusal::new(Code::Internal, "the run was not started"))
+        })
+    }
+
+    async fn start_now(&self, start: Start) -> Result<Started, Refusal> {
         for _ in 0..SUPERSEDED_MAX {
             if self.shutdown.is_cancelled() {
                 return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));

@@ -2,6 +2,7 @@
 
 mod attaching;
 mod cancelling;
+mod examples;
 mod harness;
 mod history;
 mod interrupts;
