@@ -33,6 +33,7 @@ macro_rules! engine_contract {
         $crate::engine_contract! { $harness;
             a_run_continues_what_its_messages_continue,
             a_run_answers_the_run_that_asked,
+            what_was_asked_is_answered_once,
             a_run_waits_for_its_parent,
             a_request_opens_one_run,
             a_state_that_says_nothing_is_the_branchs,

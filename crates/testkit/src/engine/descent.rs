@@ -4,6 +4,7 @@ use super::stage::{Stage, answer, finished, ids, request, thread};
 use serde_json::json;
 use threadline_log::run::{BaseState, RunStatus};
 use threadline_log::{At, Error, HistoryMode, StartRun, Started};
+use threadline_protocol::stages::close::Cause;
 
 /// Clients that name no parent edit, ask again and go on by the messages that they send.
 pub async fn a_run_continues_what_its_messages_continue(stage: Stage) {
@@ -56,11 +57,49 @@ pub async fn a_run_answers_the_run_that_asked(stage: Stage) {
         .say(&asking, &[json!({"type": "RUN_FINISHED", "threadId": "t", "runId": "1", "outcome": outcome})])
         .await;
     assert_eq!(stage.runs(&t).await[0].status(), RunStatus::Interrupted);
-    stage.converse(&t, &request(&t, "2", &["u2"])).await;
+    // A thread that has seen more since, on another branch.
+    stage.converse(&t, &request(&t, "2", &["u0", "u1"])).await;
     let mut resume = request(&t, "3", &["u1"]);
     resume["resume"] = json!([{"interruptId": "i1", "status": "resolved", "payload": true}]);
     let no = stage.converse(&t, &resume).await;
     assert_eq!(stage.parent(&t, no).await.as_deref(), Some("1"));
+}
+
+/// What a run has asked is answered wholly, and once: unless the run that answered has failed, which leaves it open.
+pub async fn what_was_asked_is_answered_once(stage: Stage) {
+    let t = thread("t");
+    let asking = stage.start(&t, &request(&t, "1", &["u1"])).await;
+    let interrupts = json!([{"id": "i1", "reason": "confirmation"}, {"id": "i2", "reason": "confirmation"}]);
+    let outcome = json!({"type": "interrupt", "interrupts": interrupts});
+    let asked = json!({"type": "RUN_FINISHED", "threadId": "t", "runId": "1", "outcome": outcome});
+    stage.say(&asking, &[asked]).await;
+    let answering = |run: &str, ids: &[&str]| {
+        let mut request = request(&t, run, &["u1"]);
+        request["resume"] = ids.iter().map(|id| json!({"interruptId": id, "status": "resolved"})).collect();
+        request
+    };
+    let open = |started: Result<Started, Error>| match started {
+        Err(Error::InterruptsOpen(ids)) => ids,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(open(stage.ask(&t, &request(&t, "2", &["u2"])).await), ["i1", "i2"]);
+    assert_eq!(open(stage.ask(&t, &answering("2", &["i2"])).await), ["i1"]);
+    let failing = stage.start(&t, &answering("2", &["i1", "i2"])).await;
+    stage.engine.end_run(&failing, Cause::Truncated).await.expect("it is ended");
+    // From the run that failed, and from the one that asked, it goes on alike.
+    assert_eq!(open(stage.ask(&t, &request(&t, "3", &["u2"])).await), ["i1", "i2"]);
+    let no = stage.converse(&t, &answering("3", &["i1", "i2"])).await;
+    assert_eq!(stage.parent(&t, no).await.as_deref(), Some("1"));
+    for parent in [None, Some("2"), Some("3")] {
+        let mut late = answering("4", &["i2"]);
+        late["parentRunId"] = json!(parent);
+        if parent.is_none() {
+            late.as_object_mut().expect("an object").remove("parentRunId");
+        }
+        let refused = stage.ask(&t, &late).await;
+        let by = matches!(&refused, Err(Error::InterruptAnswered { run, .. }) if run.as_str() == "3");
+        assert!(by, "{parent:?}: {refused:?}");
+    }
 }
 
 /// Nobody speaks into a run that goes on, but beside it.

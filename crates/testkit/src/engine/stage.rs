@@ -121,6 +121,19 @@ impl Stage {
         }
     }
 
+    /// Opens a run that answers whatever its parent has asked.
+    pub(super) async fn start_answering(&self, thread: &ThreadKey, mut request: Value) -> RunWriter {
+        match self.ask(thread, &request).await {
+            Ok(Started::New(writer)) => writer,
+            Err(Error::InterruptsOpen(ids)) => {
+                let answer = |id: &String| json!({"interruptId": id, "status": "cancelled"});
+                request["resume"] = ids.iter().map(answer).collect();
+                self.start(thread, &request).await
+            }
+            other => panic!("no run was opened: {other:?}"),
+        }
+    }
+
     /// Appends events, and ends the run with the last if that is a terminal.
     pub(super) async fn say(&self, writer: &RunWriter, events: &[Value]) {
         self.clock.advance(1);

@@ -89,7 +89,7 @@ async fn write_runs(stage: &Stage, t: &ThreadKey, random: &mut Random) {
                 2 => streams::breaching(random),
                 _ => streams::valid(random),
             };
-            open.push((stage.start(t, &request).await, stream));
+            open.push((stage.start_answering(t, request).await, stream));
             started += 1;
             continue;
         }
