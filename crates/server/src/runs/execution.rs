@@ -122,7 +122,7 @@ impl Execution {
     ) -> (Judged, Option<Option<Failure>>) {
         let mut judged = Judged::default();
         let (mut next, mut bytes) = (first, 0);
-        for _ in 0..BATCH_EVENTS_MAX {
+        for count in 1.. {
             match next {
                 Some(Ok(given)) => {
                     let Some(left) = bytes_left.checked_sub(given.len() as u64) else {
@@ -139,7 +139,7 @@ impl Execution {
                 }
             }
             // After its end the run is closed at once; what else comes is kept behind it.
-            if bytes >= BATCH_BYTES_MAX || judged.end.is_some() {
+            if count == BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX || judged.end.is_some() {
                 break;
             }
             next = match self.source.next().now_or_never() {

@@ -114,6 +114,16 @@ async fn events_of_other_types_are_kept_and_shown_if_that_is_wanted() {
         let page = server.get("/v1/threads/t/events", &[]).await.body().await;
         assert!(String::from_utf8_lossy(&page).contains(odd));
     }
+async fn however_much_comes_at_once_nothing_is_lost() {
+    let server = Harness::new();
+    let agent = server.agent.next_run();
+    for piece in 0..2_000 {
+        agent.say(&json!({"type":"CUSTOM","name":"piece","value":piece}));
+    }
+    agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":"r1"}));
+    let frames = server.post("/agui", &request("r1", &json!([]))).await.all().await;
+    let pieces = frames.iter().filter_map(|frame| frame.value()["value"].as_i64());
+    assert_eq!(pieces.collect::<Vec<_>>(), Vec::from_iter(0..2_000));
 }
 
 #[tokio::test]
