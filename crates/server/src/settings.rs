@@ -218,6 +218,9 @@ pub struct RunSettings {
     pub unknown: UnknownEvents,
     /// The most that a run may have in bytes.
     pub run_bytes_max: u64,
+    /// How long a run may go on; none is for ever. A source that never falls silent would have no other end.
+    #[serde(with = "optional_duration")]
+    pub run_timeout: Option<Duration>,
     /// How long a source may go on after the end of its run before it is cut off.
     #[serde(with = "crate::duration")]
     pub after_end_timeout: Duration,
@@ -233,6 +236,7 @@ impl Default for RunSettings {
             on_busy: OnBusy::default(),
             unknown: UnknownEvents::Drop,
             run_bytes_max: 1024 * 1024 * 1024,
+            run_timeout: Some(Duration::from_hours(1)),
             after_end_timeout: Duration::from_secs(5),
             shutdown_timeout: Duration::from_secs(10),
         }

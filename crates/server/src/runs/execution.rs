@@ -81,11 +81,14 @@ impl Execution {
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
         renewal.reset();
         let mut bytes_left = self.settings.run_bytes_max;
+        let overtime = overtime(self.settings.run_timeout);
+        tokio::pin!(overtime);
         loop {
             let first = tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Ok(Outcome::Close(Cause::Cancelled)),
                 () = self.shutdown.cancelled() => return Ok(Outcome::Close(Cause::Shutdown)),
+                failure = &mut overtime => return Ok(Outcome::Fail(failure)),
                 _ = renewal.tick() => {
                     self.engine.renew(&self.writer).await?;
                     continue;
@@ -170,6 +173,14 @@ impl Execution {
         }
         self.engine.append(&self.writer, judged.records.into()).await.map(|_| ())
     }
+}
+
+/// Waits until a run has gone on for as long as it may, if there is such a time.
+async fn overtime(max: Option<Duration>) -> Failure {
+    let Some(max) = max else { return std::future::pending().await };
+    sleep(max).await;
+    let message = format!("the run has gone on for longer than it may. max={max:?}");
+    Failure { code: "run_timeout".to_owned(), message }
 }
 
 fn too_much(max: u64) -> Failure {

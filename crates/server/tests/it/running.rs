@@ -2,9 +2,11 @@
 
 use crate::harness::{Harness, folded, kinds, messages, request, user};
 use serde_json::json;
+use std::time::Duration;
 use threadline_log::delivery::UnknownEvents;
 use threadline_server::Settings;
 use threadline_server::settings::{History, OnBusy};
+use tokio::time::{Instant, sleep};
 
 #[tokio::test]
 async fn a_run_is_told_as_it_goes_and_kept() {
@@ -114,6 +116,9 @@ async fn events_of_other_types_are_kept_and_shown_if_that_is_wanted() {
         let page = server.get("/v1/threads/t/events", &[]).await.body().await;
         assert!(String::from_utf8_lossy(&page).contains(odd));
     }
+}
+
+#[tokio::test]
 async fn however_much_comes_at_once_nothing_is_lost() {
     let server = Harness::new();
     let agent = server.agent.next_run();
@@ -124,6 +129,28 @@ async fn however_much_comes_at_once_nothing_is_lost() {
     let frames = server.post("/agui", &request("r1", &json!([]))).await.all().await;
     let pieces = frames.iter().filter_map(|frame| frame.value()["value"].as_i64());
     assert_eq!(pieces.collect::<Vec<_>>(), Vec::from_iter(0..2_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_may_go_on_for_so_long() {
+    for (max, end) in [(Some(Duration::from_secs(10)), "run_timeout"), (None, "truncated")] {
+        let mut settings = Settings::default();
+        settings.runs.run_timeout = max;
+        let server = Harness::with(settings);
+        let agent = server.agent.next_run();
+        let answer = server.post("/agui", &request("r1", &json!([]))).await;
+        tokio::spawn(async move {
+            // Two hours of an agent that is never silent for long.
+            for _ in 0..7200 {
+                agent.say(&json!({"type":"CUSTOM","name":"beat","value":null}));
+                sleep(Duration::from_secs(1)).await;
+            }
+        });
+        let start = Instant::now();
+        let frames = answer.all().await;
+        assert_eq!(frames.last().unwrap().value()["code"], end);
+        assert_eq!(start.elapsed().as_secs(), max.map_or(7200, |max| max.as_secs()));
+    }
 }
 
 #[tokio::test]
