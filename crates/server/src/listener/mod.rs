@@ -1,11 +1,13 @@
 //! Connections: taken, bounded in number and time, and let go in good order.
 
+mod greeting;
 mod unread;
 
 use crate::app::App;
 use crate::routes::router;
 use crate::settings::HttpSettings;
 use axum::Router;
+use greeting::greeted;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -66,14 +68,18 @@ pub async fn serve_with(
         };
         // Events are small, and must not wait for each other.
         let _ = stream.set_nodelay(true);
-        let io = TokioIo::new(Unread::new(stream, http.write_timeout));
-        let connection = builder.serve_connection(io, TowerToHyperService::new(service.clone())).into_owned();
-        let connection = connections.watch(connection);
+        let (header_timeout, write_timeout) = (http.header_timeout, http.write_timeout);
+        let (builder, service) = (builder.clone(), TowerToHyperService::new(service.clone()));
+        let (watcher, stopping) = (connections.watcher(), app.stopping().clone());
         tokio::spawn(async move {
+            let _place = place;
+            let greeted = stopping.run_until_cancelled(timeout(header_timeout, greeted(stream))).await;
+            let Some(Ok(Ok(stream))) = greeted else { return };
+            let io = TokioIo::new(Unread::new(stream, write_timeout));
+            let connection = watcher.watch(builder.serve_connection(io, service).into_owned());
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection has failed");
             }
-            drop(place);
         });
     }
     drop(listener);
