@@ -16,9 +16,7 @@ pub(super) async fn alive() -> Json<serde_json::Value> {
 pub(super) async fn ready(State(app): State<App>) -> Response {
     let trouble = match app.engine().store().trouble() {
         Some(trouble) => Some(("store_unavailable", trouble)),
-        None if app.stopping().is_cancelled() => {
-            Some(("shutting_down", "the server is about to stop".to_owned()))
-        }
+        None if app.runs().is_stopping() => Some(("shutting_down", "the server is about to stop".to_owned())),
         None => None,
     };
     match trouble {

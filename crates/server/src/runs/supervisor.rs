@@ -17,6 +17,7 @@ use threadline_log::{
     Engine, Error, HistoryMode, Incarnation, RunId, RunNo, RunWriter, StartRun, Started, ThreadKey,
 };
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -112,7 +113,7 @@ impl Runs {
 
     async fn start_now(&self, start: Start) -> Result<Started, Refusal> {
         for _ in 0..SUPERSEDED_MAX {
-            if self.shutdown.is_cancelled() {
+            if self.is_stopping() {
                 return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));
             }
             let history = match self.settings.history {
@@ -199,6 +200,12 @@ impl Runs {
             return Err(Refusal::new(Code::StoreUnavailable, message));
         }
         Ok(Cancelled { run: info.id.clone(), status: info.status() })
+    }
+
+    /// Whether no run is started any more.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shutdown.is_cancelled()
     }
 
     /// Ends all runs, and waits until they have ended, or for as long as the settings say.
