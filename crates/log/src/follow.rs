@@ -67,6 +67,12 @@ impl Follower {
         self.next
     }
 
+    /// Whether there are durable records that it has not given yet.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.next < self.reached.borrow().tail
+    }
+
     /// The next records, at least one: waits until there is one.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
 use crate::idle::{Idle, check_size, mint_run_id};
 use crate::input::Input;
+use crate::runs::Phase;
 use crate::stream::{Dialect, Encoding, RunReader};
 use axum::body::Body;
 use axum::extract::State;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use threadline_log::delivery::Delivery;
 use threadline_log::run::RunInfo;
 use threadline_log::{Attached, Error, RunId, RunNo, ThreadKey};
+use tokio::sync::watch;
 
 /// About how many bytes of records are read at once to come to a cursor.
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -92,7 +94,9 @@ pub(super) fn find_run<'r>(runs: &'r [RunInfo], id: Option<&str>) -> Result<Opti
 
 /// Cuts a reader when its run breaks, and keeps its connection alive.
 pub(super) fn watched(app: &App, reader: RunReader, run: RunNo) -> RunReader {
-    let phase = app.runs().phase(reader.incarnation(), run);
+    // A store that takes no writes will not see the end of a run that nobody executes.
+    let broken = || app.engine().store().trouble().map(|_| watch::channel(Phase::Broken).1);
+    let phase = app.runs().phase(reader.incarnation(), run).or_else(broken);
     reader.with_phase(phase).with_keep_alive(app.settings().http.keep_alive)
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use thiserror::Error;
 use threadline_log::{Error, Follower, Incarnation};
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -140,7 +141,11 @@ impl RunReader {
                     comment
                 }
                 Ok(Next::Over) => return None,
-                Err(cut) => return Some(Err(cut)),
+                Err(cut) => {
+                    // Whoever writes goes away at an error, and must have had the time to send what came before it.
+                    yield_now().await;
+                    return Some(Err(cut));
+                }
             };
             if !frames.is_empty() {
                 return Some(Ok(frames.into()));
@@ -152,10 +157,12 @@ impl RunReader {
     /// Waits for the next records. Cancel-safe, since the follower is.
     async fn advance(&mut self) -> Result<Next, Cut> {
         let deadline = self.deadline.as_ref().map(|deadline| deadline.at);
+        // What is durable is told, also of a run that breaks.
+        let is_told = !self.follower.is_behind();
         let records = tokio::select! {
             biased;
             records = self.follower.next() => records?,
-            () = broken(&mut self.phase) => return Err(Cut::Broken),
+            () = broken(&mut self.phase), if is_told => return Err(Cut::Broken),
             () = until(deadline) => {
                 self.is_over = true;
                 return Ok(self.deadline.take().map_or(Next::Over, |deadline| Next::Frames(deadline.frames.to_vec())));
