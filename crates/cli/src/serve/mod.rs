@@ -3,6 +3,7 @@
 mod agents;
 mod args;
 mod config;
+mod descriptors;
 
 pub(crate) use args::ServeArgs;
 
@@ -35,6 +36,7 @@ fn start(config: &Config) -> Result<(), Failure> {
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     // Only one can be set, and nobody else does.
     let _ = logs.try_init();
+    descriptors::take_all();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::write)?;
     runtime.block_on(until_stopped(config))
 }
