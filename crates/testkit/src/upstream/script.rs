@@ -10,7 +10,7 @@ use threadline_protocol::limits::Limits;
 use threadline_protocol::proto;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::sync::{Barrier, Notify};
 use tokio::time::sleep;
 
 /// One thing that a scripted agent does.
@@ -26,6 +26,8 @@ pub enum Step {
     Sleep(Duration),
     /// Does nothing until the test says so.
     Wait(Signal),
+    /// Does nothing until as many connections have come this far as the barrier is for.
+    Meet(Arc<Barrier>),
     /// Tells the test that the script has come this far.
     Raise(Signal),
     /// Does nothing until the client is gone.
@@ -65,6 +67,9 @@ pub(super) async fn play(tcp: &mut TcpStream, script: Vec<Step>) -> io::Result<(
             },
             Step::Sleep(duration) => sleep(duration).await,
             Step::Wait(signal) => signal.wait().await,
+            Step::Meet(barrier) => {
+                barrier.wait().await;
+            }
             Step::Raise(signal) => signal.raise(),
             // However the client goes, it is gone.
             Step::UntilGone => while tcp.read(&mut [0; 1024]).await.is_ok_and(|len| len > 0) {},

@@ -1,0 +1,12 @@
+//! `threadline serve` under load, and when things go wrong around it: the built binary, over real sockets.
+
+mod agents;
+mod client;
+mod crowd;
+mod full;
+mod hostile;
+mod kill;
+mod loris;
+mod process;
+mod readers;
+mod shutdown;

@@ -1,0 +1,108 @@
+//! A server as a person starts it.
+
+use super::client::{Client, PATIENCE};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// How often a process is asked whether it has ended.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// A server in a process of its own. Dropped, it is killed.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) client: Client,
+    process: Child,
+    log: PathBuf,
+}
+
+impl Served {
+    /// Serves the store of a directory, with these settings, once it is ready.
+    pub(super) fn start(dir: &Path, settings: &str) -> Self {
+        std::fs::write(dir.join("threadline.toml"), settings).expect("a file");
+        let log = dir.join("stderr");
+        // With as few files as a system may give to begin with; it has to help itself to more.
+        let mut process = Command::new("sh")
+            .args(["-c", "ulimit -S -n 256 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_threadline")])
+            .args(["serve", "--listen", "127.0.0.1:0", "--store", "store", "--log", "info"])
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).expect("a file"))
+            .spawn()
+            .expect("threadline starts");
+        let mut lines = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let first = lines.next().and_then(Result::ok).unwrap_or_default();
+        let address = first.rsplit_once("http://").and_then(|(_, address)| address.parse().ok());
+        let address = address.unwrap_or_else(|| panic!("{first:?}, {:?}", std::fs::read_to_string(&log)));
+        // It may say more, and must find somebody who listens.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { client: Client { address }, process, log }
+    }
+
+    /// What it has logged.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).expect("a file")
+    }
+
+    /// The most memory that it ever had, in bytes. None where that cannot be known.
+    pub(super) fn memory_peak(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+    }
+
+    /// Ends it as a crash would.
+    pub(super) fn kill(&mut self) {
+        self.process.kill().expect("a process that can be killed");
+        self.process.wait().expect("a process that has ended");
+    }
+
+    /// Tells it to stop.
+    pub(super) fn terminate(&self) {
+        let command = format!("kill -TERM {}", self.process.id());
+        let status = Command::new("sh").args(["-c", &command]).status().expect("a shell");
+        assert!(status.success(), "{status}");
+    }
+
+    /// Waits until it has ended, and says how, and how long that took.
+    pub(super) async fn ended(&mut self) -> (ExitStatus, Duration) {
+        let start = Instant::now();
+        let ended = async {
+            loop {
+                if let Some(status) = self.process.try_wait().expect("a process") {
+                    return status;
+                }
+                sleep(GLANCE).await;
+            }
+        };
+        (timeout(PATIENCE, ended).await.expect("an end"), start.elapsed())
+    }
+
+    /// Whether its memory has not grown by more than this since it had so much.
+    pub(super) fn assert_grown_less(&self, since: Option<u64>, growth_max: u64) {
+        let grown = self.memory_peak().zip(since).map(|(peak, since)| peak.saturating_sub(since));
+        println!("memory has grown by {grown:?} bytes");
+        assert!(grown.is_none_or(|grown| grown < growth_max), "{grown:?}");
+    }
+
+    /// Stops it in good order.
+    pub(super) async fn stop(mut self) {
+        self.terminate();
+        let (status, _) = self.ended().await;
+        assert!(status.success(), "{status}: {}", self.log());
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended.
+        _ = self.process.kill();
+        _ = self.process.wait();
+    }
+}
