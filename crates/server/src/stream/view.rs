@@ -5,9 +5,9 @@ use super::encoding::Encoding;
 use crate::cursor::{Cursor, Frame};
 use threadline_log::delivery::Delivery;
 use threadline_log::{Incarnation, Record, RunNo};
-use threadline_protocol::Event;
 use threadline_protocol::codec::SseId;
 use threadline_protocol::stages::downgrade::Downgrader;
+use threadline_protocol::{Event, Limits};
 
 /// What a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,7 @@ impl View {
     }
 
     fn in_dialect(&mut self, mut events: Vec<Event<'static>>) -> Vec<Event<'static>> {
+        events.iter_mut().for_each(leave_out_large_input);
         if let Some(alias) = &self.alias {
             events.iter_mut().for_each(|event| alias.apply(event));
         }
@@ -110,6 +111,18 @@ impl View {
             Some(output.iter().cloned().collect::<Vec<_>>())
         });
         downgraded.flatten().collect()
+    }
+}
+
+/// A start goes without the request that it repeats, if it were larger than an event may be: readers give up on those, and
+/// who sent the request has it.
+fn leave_out_large_input(event: &mut Event<'static>) {
+    let repeats = matches!(event, Event::RunStarted(started) if started.input.is_some());
+    let is_large = repeats && event.to_json().len() > Limits::default().event_bytes_max;
+    if let Event::RunStarted(started) = event
+        && is_large
+    {
+        started.input = None;
     }
 }
 

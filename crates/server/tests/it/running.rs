@@ -257,3 +257,17 @@ async fn edit_and_regenerate_are_forks() {
         assert_eq!(messages(&folded(&frames))[3]["id"], last);
     }
 }
+
+/// A request may be larger than an event: readers would give up on a start that repeats it.
+#[tokio::test]
+async fn a_start_repeats_no_more_than_an_event_may_have() {
+    let server = Harness::new();
+    for (run, bytes, is_there) in [("r1", 10, true), ("r2", 11 * 1024 * 1024, false)] {
+        let agent = server.agent.next_run();
+        let answer = server.post("/agui", &request(run, &json!([user(run, &"x".repeat(bytes))]))).await;
+        agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":run}));
+        let frames = answer.all().await;
+        assert_eq!(kinds(&frames), ["RUN_STARTED", "RUN_FINISHED"]);
+        assert_eq!(frames[0].value().get("input").is_some(), is_there);
+    }
+}
