@@ -6,7 +6,7 @@ use crate::stream::{Encoding, RunReader};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 /// Reads the body of a request that must be JSON, within the limits.
@@ -23,16 +23,33 @@ pub(super) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<B
         return Err(Refusal::new(Code::UnsupportedMediaType, "compressed bodies are not taken"));
     }
     let http = &app.settings().http;
-    let read = Limited::new(body, http.request_bytes_max).collect();
-    match timeout(http.body_timeout, read).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+    match timeout(http.body_timeout, collect(body, http.request_bytes_max)).await {
+        Ok(Ok(Some(collected))) => Ok(collected),
+        Ok(Ok(None)) => {
             let message = format!("the body is too large. bytes_max={}", http.request_bytes_max);
             Err(Refusal::new(Code::RequestTooLarge, message))
         }
         Ok(Err(error)) => Err(Refusal::input("", format!("the body could not be read: {error}"))),
         Err(_) => Err(Refusal::new(Code::RequestTimeout, "the body did not come in time")),
     }
+}
+
+/// All of a body; nothing if it is too large. Of one that is too large, as much again is read and forgotten: who still sends
+/// when nobody reads any more is cut off, and never sees why.
+async fn collect(mut body: Body, bytes_max: usize) -> Result<Option<Bytes>, axum::Error> {
+    let (mut collected, mut len) = (Vec::new(), 0_usize);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        len = len.saturating_add(data.len());
+        if len <= bytes_max {
+            collected.extend_from_slice(&data);
+        } else if len / 2 > bytes_max {
+            break;
+        } else {
+            collected = Vec::new();
+        }
+    }
+    Ok((len <= bytes_max).then(|| collected.into()))
 }
 
 /// An answer that goes on as a run does.
