@@ -12,6 +12,10 @@ pub enum Peer {
     Node,
     /// `ag-ui-protocol`.
     Python,
+    /// The agents of `@ag-ui/client` 1.0.0 and 0.0.59, pointed at a server.
+    NodeClients,
+    /// Plain HTTP with the models of `ag-ui-protocol`, pointed at a server.
+    PythonClients,
 }
 
 impl Peer {
@@ -31,9 +35,12 @@ impl Peer {
     #[must_use]
     pub fn start(self) -> Session {
         let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
+        let python = peers.join("python/.venv/bin/python");
         let (program, script): (PathBuf, PathBuf) = match self {
             Self::Node => ("node".into(), peers.join("node/oracle.mjs")),
-            Self::Python => (peers.join("python/.venv/bin/python"), peers.join("python/oracle.py")),
+            Self::NodeClients => ("node".into(), peers.join("node/clients.mjs")),
+            Self::Python => (python, peers.join("python/oracle.py")),
+            Self::PythonClients => (python, peers.join("python/clients.py")),
         };
         let mut child = Command::new(program)
             .arg(script)

@@ -2,7 +2,6 @@
 // line on stdin, exactly one JSON reply per line on stdout, in order. The
 // requests and replies of each op are in ../README.md.
 
-import { once } from "node:events";
 import { format } from "node:util";
 import {
   CompatibilityBoundary,
@@ -19,6 +18,7 @@ import { AgentCapabilitiesSchema, EventSchemas, RunAgentInputSchema } from "@ag-
 import { AGUIUnknownEventTypeError, decode, encode } from "@ag-ui/proto";
 import * as old from "client-0";
 import { from, lastValueFrom, map, of, Subject, tap } from "rxjs";
+import { serve } from "./lines.mjs";
 
 // What enforcement strips is visible only in the warnings it prints, and this
 // variable, read by the packages at each call, would silence them.
@@ -298,23 +298,4 @@ async function answer(line) {
   }
 }
 
-// Not node:readline, which also ends a line at U+2028 and U+2029; JSON allows
-// both inside a string.
-async function* lines(input) {
-  // Pieces of the open line, joined once, so that a long line costs linear time.
-  let pieces = [];
-  for await (const chunk of input.setEncoding("utf8")) {
-    const [end, ...starts] = chunk.split("\n");
-    pieces.push(end);
-    for (const start of starts) {
-      yield pieces.join("");
-      pieces = [start];
-    }
-  }
-  const last = pieces.join("");
-  if (last !== "") yield last;
-}
-
-for await (const line of lines(process.stdin)) {
-  if (!process.stdout.write(`${await answer(line)}\n`)) await once(process.stdout, "drain");
-}
+await serve(answer);

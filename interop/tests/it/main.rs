@@ -11,6 +11,7 @@ mod fixtures;
 mod fold;
 mod protobuf;
 mod schema;
+mod server;
 mod sse;
 mod suite;
 mod translate;

@@ -8,6 +8,7 @@ mod faults;
 mod fold;
 mod normalise;
 mod repair;
+mod published_clients;
 mod serving;
 mod store;
 mod translate;

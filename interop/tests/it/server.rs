@@ -1,0 +1,13 @@
+//! The published clients against our server, over loopback.
+
+mod branching;
+mod demo;
+mod fixture;
+mod going_away;
+mod history;
+mod interrupts;
+mod joining;
+mod node;
+mod python;
+mod refusals;
+mod state;
