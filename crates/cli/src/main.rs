@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    match args.command.unwrap_or_else(|| Command::Serve(args.serve)) {
+    match args.command.unwrap_or(Command::Serve(args.serve)) {
         Command::Serve(args) => serve::run(&args),
         Command::Filter(filter) => run_filter(&filter),
         Command::Store(command) => store::run(&command),

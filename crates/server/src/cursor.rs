@@ -54,7 +54,7 @@ impl FromStr for Cursor {
     fn from_str(text: &str) -> Result<Self, NotACursor> {
         let mut parts = text.split('.');
         let mut part = || parts.next().ok_or(NotACursor);
-        let incarnation = u64::from_str_radix(part()?, 16).map_err(|_| NotACursor)?;
+        let incarnation = u64::from_str_radix(part()?, 16).map_err(|_not_a_number| NotACursor)?;
         let run = part()?;
         let run = if run.is_empty() { None } else { Some(RunNo(number(run)?)) };
         let offset = number(part()?)?;
@@ -69,7 +69,7 @@ impl FromStr for Cursor {
 }
 
 fn number<N: FromStr>(text: &str) -> Result<N, NotACursor> {
-    text.parse().map_err(|_| NotACursor)
+    text.parse().map_err(|_not_a_number| NotACursor)
 }
 
 impl From<Cursor> for SseId {

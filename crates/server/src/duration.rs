@@ -11,7 +11,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let error = || format!("a duration is a number and ms, s, m or h, such as 5s. duration={text}");
-    let number: u64 = number.parse().map_err(|_| error())?;
+    let number: u64 = number.parse().map_err(|_not_a_number| error())?;
     let millis = match unit {
         "" if number == 0 => 0,
         "ms" => 1,

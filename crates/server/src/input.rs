@@ -26,10 +26,10 @@ impl Input {
     ///
     /// # Errors
     /// If it is no JSON object, or a member that is needed is not what it should be.
-    pub fn read(bytes: Bytes) -> Result<Self, Refusal> {
-        let text = text(&bytes)?;
+    pub fn read(bytes: &Bytes) -> Result<Self, Refusal> {
+        let text = text(bytes)?;
         let json = Json::parse(text).map_err(|error| Refusal::input("", error.to_string()))?;
-        let object = JsonObject::try_from(json).map_err(|_| Refusal::input("", "expected an object"))?;
+        let object = JsonObject::try_from(json).map_err(|_other| Refusal::input("", "expected an object"))?;
         let members = object.members();
         // The last one counts, as everywhere.
         let member = |name: &str| members.iter().rev().find(|(key, _)| *key == *name).map(|(_, value)| value);
@@ -52,11 +52,8 @@ impl Input {
     ///
     /// # Errors
     /// If it is no RunAgentInput.
-    pub fn read_run(bytes: Bytes) -> Result<Self, Refusal> {
-        {
-            let text = text(&bytes)?;
-            RunAgentInput::read_json(text).map_err(|error| unreadable(&error))?;
-        }
+    pub fn read_run(bytes: &Bytes) -> Result<Self, Refusal> {
+        RunAgentInput::read_json(text(bytes)?).map_err(|error| unreadable(&error))?;
         let input = Self::read(bytes)?;
         if input.run.is_none() { Err(missing("runId")) } else { Ok(input) }
     }
@@ -122,7 +119,7 @@ mod tests {
     #[test]
     fn only_the_thread_must_be_named() {
         let body = r#"{"threadId":"t","forwardedProps":{"userId":"u","n":1},"messages":["\ud83d",1]}"#;
-        let input = Input::read(Bytes::from(body)).unwrap();
+        let input = Input::read(&Bytes::from(body)).unwrap();
         assert_eq!((input.thread.as_str(), &input.run), ("t", &None));
         assert!(input.is_legacy());
         assert_eq!(input.prop("userId").as_deref(), Some("u"));
@@ -142,23 +139,23 @@ mod tests {
             (r#"{"threadId":"\ud800"}"#, "/threadId"),
             (&long, "/threadId"),
         ] {
-            let (at, message) = refusal(Input::read(Bytes::from(body.to_owned())));
+            let (at, message) = refusal(Input::read(&Bytes::from(body.to_owned())));
             assert_eq!(at, pointer, "{body}: {message}");
         }
-        assert_eq!(refusal(Input::read(Bytes::from_static(b"\xff"))).0, "");
+        assert_eq!(refusal(Input::read(&Bytes::from_static(b"\xff"))).0, "");
     }
 
     #[test]
     fn a_run_must_be_right_as_a_whole() {
         let good = json!({"threadId":"t","runId":"r","messages":[]});
-        assert!(Input::read_run(Bytes::from(good.to_string())).is_ok());
+        assert!(Input::read_run(&Bytes::from(good.to_string())).is_ok());
         for (body, pointer) in [
             (json!({"threadId":"t","messages":[]}), "/runId"),
             (json!({"threadId":"t","runId":"r"}), "/messages"),
             (json!({"threadId":"t","runId":"r","messages":[{"role":"user"}]}), "/messages/0/id"),
             (json!({"threadId":"t","runId":"r","messages":[],"tools":{}}), "/tools"),
         ] {
-            assert_eq!(refusal(Input::read_run(Bytes::from(body.to_string()))).0, pointer, "{body}");
+            assert_eq!(refusal(Input::read_run(&Bytes::from(body.to_string()))).0, pointer, "{body}");
         }
     }
 }

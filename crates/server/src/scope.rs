@@ -22,7 +22,7 @@ impl ScopeResolver for ScopeSettings {
         let header = |name: &Option<String>| -> Result<Option<String>, Refusal> {
             let Some(value) = name.as_ref().and_then(|name| headers.get(name)) else { return Ok(None) };
             let text = std::str::from_utf8(value.as_bytes());
-            let text = text.map_err(|_| {
+            let text = text.map_err(|_other| {
                 Refusal::new(Code::InvalidParameter, "a header that names a scope is not UTF-8")
             })?;
             Ok(Some(text.to_owned()))
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_header_comes_before_a_prop_and_both_before_the_default() {
         let input =
-            Input::read(Bytes::from(r#"{"threadId":"t","forwardedProps":{"userId":"prop"}}"#)).unwrap();
+            Input::read(&Bytes::from(r#"{"threadId":"t","forwardedProps":{"userId":"prop"}}"#)).unwrap();
         let mut headers = HeaderMap::new();
         let mut settings = ScopeSettings::default();
         let user = |settings: &ScopeSettings, headers: &HeaderMap| {

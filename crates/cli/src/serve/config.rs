@@ -71,7 +71,7 @@ fn read_file(path: &Path, must_exist: bool) -> Result<Table, Failure> {
 
 /// Who can reach the server can read and run everything: so far it knows no users.
 fn loopback(listen: &str) -> Result<SocketAddr, Failure> {
-    let address: SocketAddr = listen.parse().map_err(|_| {
+    let address: SocketAddr = listen.parse().map_err(|_other| {
         Failure::Usage(format!(
             "--listen takes an address and a port, such as 127.0.0.1:8000. given={listen}"
         ))

@@ -38,11 +38,12 @@ impl Upstream {
     /// If they make no sense.
     pub fn new(settings: &AgentSettings, run_bytes_max: u64) -> Result<Self, UpstreamError> {
         let name = |name: &String| {
-            HeaderName::from_bytes(name.as_bytes()).map_err(|_| UpstreamError::Header(name.clone()))
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_invalid| UpstreamError::Header(name.clone()))
         };
         let mut headers = HeaderMap::new();
         for (key, value) in &settings.headers {
-            let value = HeaderValue::from_str(value).map_err(|_| UpstreamError::Header(key.clone()))?;
+            let value =
+                HeaderValue::from_str(value).map_err(|_invalid| UpstreamError::Header(key.clone()))?;
             headers.append(name(key)?, value);
         }
         let options = EndpointOptions {
@@ -93,7 +94,7 @@ type Opening = Pin<Box<dyn Future<Output = Result<EventStream, ClientError>> + S
 /// A run of an agent behind a URL.
 enum UpstreamRun {
     Opening(Opening),
-    Open(EventStream),
+    Open(Box<EventStream>),
     Over,
 }
 
@@ -113,7 +114,7 @@ impl Source for UpstreamRun {
         let next = loop {
             match self {
                 Self::Opening(opening) => match opening.await {
-                    Ok(events) => *self = Self::Open(events),
+                    Ok(events) => *self = Self::Open(Box::new(events)),
                     Err(error) => break Some(Err(error)),
                 },
                 Self::Open(events) => break events.next().await,

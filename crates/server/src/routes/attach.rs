@@ -61,7 +61,7 @@ async fn connect(
     body: Body,
 ) -> Result<Response, Refusal> {
     app.agents().get(agent)?;
-    let input = Input::read(body::read(app, headers, body).await?)?;
+    let input = Input::read(&body::read(app, headers, body).await?)?;
     let thread = app.thread(headers, &input)?;
     let dialect = Dialect { encoding: Encoding::accepted(headers), is_legacy: input.is_legacy() };
     let attaching = Attaching { app, thread: &thread, dialect, input: &input };
@@ -166,8 +166,9 @@ impl Attaching<'_> {
         let (mut next, mut is_over) = (run.offsets.start, false);
         while next < from {
             let page = engine.read(self.thread, next..from, Some(run.no), PAGE_BYTES).await?;
-            let has_ended = page.records.iter().fold(false, |ended, record| view.skip(record) || ended);
-            is_over |= has_ended;
+            for record in &page.records {
+                is_over |= view.skip(record);
+            }
             next = page.next;
         }
         if is_over {

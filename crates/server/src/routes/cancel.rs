@@ -37,7 +37,7 @@ async fn cancel(
     body: Body,
 ) -> Result<Json<Value>, Refusal> {
     app.agents().get(agent)?;
-    let input = Input::read(body::read(app, headers, body).await?)?;
+    let input = Input::read(&body::read(app, headers, body).await?)?;
     let thread = app.thread(headers, &input)?;
     let cancelled = app.runs().cancel(&thread, input.run.as_ref()).await?;
     Ok(Json(json!({

@@ -63,7 +63,7 @@ async fn history(
     body: Body,
 ) -> Result<Response, Refusal> {
     app.agents().get(agent)?;
-    let input = Input::read(body::read(app, headers, body).await?)?;
+    let input = Input::read(&body::read(app, headers, body).await?)?;
     let thread = app.thread(headers, &input)?;
     let settings = &app.settings().history;
     let telling = Telling {

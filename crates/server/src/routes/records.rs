@@ -18,6 +18,7 @@ use futures_util::stream::unfold;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use threadline_log::transfer::record_json;
 use threadline_log::{Engine, Error, Follower, Incarnation, Record, RunId, RunNo, ThreadKey};
 use threadline_protocol::codec::{encode_comment, encode_frame};
@@ -114,7 +115,8 @@ async fn page(
     for record in &page.records {
         let json = names.envelope(engine, thread, record).await?;
         records.push(
-            RawValue::from_string(json).map_err(|_| Refusal::new(Code::Internal, "a record is no JSON"))?,
+            RawValue::from_string(json)
+                .map_err(|_other| Refusal::new(Code::Internal, "a record is no JSON"))?,
         );
     }
     let more = next < tail.min(until);
@@ -150,10 +152,11 @@ impl Names {
         thread: &ThreadKey,
         record: &Record,
     ) -> Result<String, Error> {
-        if !self.0.contains_key(&record.run) {
-            self.0.insert(record.run, engine.run(thread, record.run).await?.id);
-        }
-        Ok(record_json(record, &self.0[&record.run]))
+        let id = match self.0.entry(record.run) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(engine.run(thread, record.run).await?.id),
+        };
+        Ok(record_json(record, id))
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) async fn default(
 
 async fn run(app: &App, agent: Option<&str>, headers: HeaderMap, body: Body) -> Result<Response, Refusal> {
     let (agent, backend) = app.agents().get(agent)?;
-    let input = Input::read_run(body::read(app, &headers, body).await?)?;
+    let input = Input::read_run(&body::read(app, &headers, body).await?)?;
     let thread = app.thread(&headers, &input)?;
     let dialect = Dialect { encoding: Encoding::accepted(&headers), is_legacy: input.is_legacy() };
     let run = input.run.clone().ok_or_else(|| Refusal::input("/runId", "missing field runId"))?;

@@ -85,7 +85,7 @@ mod tests {
         fold
     }
 
-    fn given(messages: Value, base_state: BaseState) -> Value {
+    fn given(messages: &Value, base_state: BaseState) -> Value {
         let text =
             json!({"threadId":"t","runId":"r","state":{"n":2},"messages":messages,"vendor":1}).to_string();
         let (input, _) = RunAgentInput::read_json(&text).unwrap();
@@ -95,18 +95,18 @@ mod tests {
     #[test]
     fn the_client_may_send_only_what_is_new() {
         let new = json!({"id":"v","role":"user","content":"more"});
-        let input = given(json!([new]), BaseState::Branch);
+        let input = given(&json!([new]), BaseState::Branch);
         let expected = json!([
             {"id":"u","role":"user","content":"hi"}, {"id":"a","role":"assistant","content":"hello"}, new]);
         assert_eq!(input["messages"], expected);
         assert_eq!((&input["state"], &input["vendor"]), (&json!({"n":1}), &json!(1)));
-        assert_eq!(given(json!([]), BaseState::Input)["state"], json!({"n":2}));
+        assert_eq!(given(&json!([]), BaseState::Input)["state"], json!({"n":2}));
     }
 
     #[test]
     fn what_agents_have_said_is_what_the_log_says() {
         let input = given(
-            json!([
+            &json!([
                 {"id":"u","role":"user","content":"edited"},
                 {"id":"a","role":"assistant","content":"forged"},
                 {"id":"b","role":"assistant","content":"new to us"}]),

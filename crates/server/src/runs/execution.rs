@@ -61,9 +61,9 @@ impl Execution {
             Err(error) => Err(error),
         };
         let phase = match ended {
-            Ok(()) => Phase::Ended,
-            // Somebody else has ended it, or writes it now.
-            Err(
+            // Or somebody else has ended it, or writes it now.
+            Ok(())
+            | Err(
                 Error::RunEnded(_) | Error::Fenced { .. } | Error::OtherIncarnation(_) | Error::NoThread(_),
             ) => Phase::Ended,
             Err(error) => {

@@ -83,11 +83,10 @@ impl Ingest {
         }
         let record = NewRecord { kind, bytes };
         match &self.stage {
-            Stage::Open => self.take(record, judged),
             Stage::Assumed { end: None } if matches!(boundary, Some(Boundary::End)) => {
                 self.stage = Stage::Assumed { end: Some(record) };
             }
-            Stage::Assumed { end: None } => self.take(record, judged),
+            Stage::Open | Stage::Assumed { end: None } => self.take(record, judged),
             Stage::Assumed { end: Some(_) } => {
                 self.finish(judged);
                 judged.reject(record);

@@ -17,7 +17,6 @@ use threadline_log::{
     Engine, Error, HistoryMode, Incarnation, RunId, RunNo, RunWriter, StartRun, Started, ThreadKey,
 };
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

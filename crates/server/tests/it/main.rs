@@ -1,4 +1,5 @@
 //! The server, asked over its routes, on a store in memory, with agents that say what a test wants.
+#![expect(clippy::unwrap_used, reason = "what a test cannot do fails it")]
 
 mod attaching;
 mod cancelling;

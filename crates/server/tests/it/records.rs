@@ -30,7 +30,7 @@ async fn records_are_read_page_by_page_and_live() {
     let mut path = "/v1/threads/t/events?limit=1".to_owned();
     loop {
         let mut page = server.get(&path, &[]).await.json().await;
-        read.extend(page["records"].as_array_mut().unwrap().drain(..));
+        read.append(page["records"].as_array_mut().unwrap());
         let Some(next) = page["next"].as_str() else { break };
         path = format!("/v1/threads/t/events?limit=1&after={next}");
     }
