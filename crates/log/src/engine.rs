@@ -7,6 +7,7 @@ use crate::kin::Sought;
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 use crate::record::{NewRecord, Record};
 use crate::run::{RunEnd, RunInfo};
+use crate::run_fold::ending;
 use crate::store::{Ack, Append, Claim, Page, Store};
 use crate::tail::Tails;
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
@@ -269,19 +270,12 @@ impl Engine {
         cause: Cause,
         error: Option<RunError<'static>>,
     ) -> Result<Ack, Error> {
-        let mut events = match self.fold_run(&writer.thread, writer.run, u64::MAX).await {
-            Ok(fold) => fold.closing(cause),
+        let events = match self.fold_run(&writer.thread, writer.run, u64::MAX).await {
+            Ok(fold) => fold.closing(cause, error),
             // What is open cannot be known any more, but the run must not go on for ever.
-            Err(Error::Corrupt { .. }) => Vec::new(),
+            Err(Error::Corrupt { .. }) => vec![ending(cause, error)],
             Err(error) => return Err(error),
         };
-        let ends = events.last().and_then(RunEnd::of).is_some();
-        // If there is no end, for its readers the run never began, or has ended though nobody said so.
-        if !ends || error.is_some() {
-            events.truncate(events.len() - usize::from(ends));
-            let error = error.unwrap_or_else(|| RunError::new(cause.describe()).with_code(cause.code()));
-            events.push(error.into());
-        }
         let end = events.last().and_then(RunEnd::of);
         let made = |event: &Event<'_>| NewRecord::made(event.to_json().into_bytes());
         let records = events.iter().map(made).collect();

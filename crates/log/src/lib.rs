@@ -4,6 +4,7 @@
 //! [`state`], without I/O, so that stores share it.
 
 pub mod attach;
+pub mod buffered;
 pub mod checkpoint;
 pub mod clock;
 pub mod cloning;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 pub enum Kind {
     /// An event of the source's, its bytes as they came.
     Event,
-    /// An event of the source's that came as protobuf: the bytes are our JSON for it.
+    /// The source's, but the bytes are our JSON: an event that came as protobuf, or several of a buffered run that were merged.
     Transcoded,
     /// An event that Threadline made: a start, the ends of what was open, the terminal of a run that did not end itself.
     Made,

@@ -1,11 +1,11 @@
 //! What a run makes of what its branch holds.
 
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, UnknownEvents};
 use crate::names::ThreadId;
-use crate::record::Record;
+use crate::record::Kind;
 use crate::run::{BaseState, RunInfo};
 use bytes::Bytes;
-use threadline_protocol::event::StateSnapshot;
+use threadline_protocol::event::{RunError, StateSnapshot};
 use threadline_protocol::stages::close::{Cause, closing_events, terminal};
 use threadline_protocol::stages::compact::{Compactor, Form};
 use threadline_protocol::stages::fold::Fold;
@@ -30,9 +30,16 @@ impl RunFold {
         Self { delivery, base_state: run.base_state, joiner: Joiner::new(parent), is_begun: false }
     }
 
+    /// With something else than nothing for events of unknown types.
+    #[must_use]
+    pub fn with_unknown(mut self, unknown: UnknownEvents) -> Self {
+        self.delivery = self.delivery.with_unknown(unknown);
+        self
+    }
+
     /// Takes the next record, and gives what clients see of it.
-    pub fn push(&mut self, record: &Record) -> Vec<Event<'static>> {
-        let mut events = self.delivery.push(record.kind, &record.bytes);
+    pub fn push(&mut self, kind: Kind, bytes: &[u8]) -> Vec<Event<'static>> {
+        let mut events = self.delivery.push(kind, bytes);
         events.retain(|event| {
             if !std::mem::replace(&mut self.is_begun, true) {
                 let mut fold = self.joiner.fold().clone();
@@ -63,14 +70,22 @@ impl RunFold {
         self.delivery
     }
 
-    /// The events that end the run, of somebody who is not its source.
+    /// The events that end the run, of somebody who is not its source: what is open is closed, and the last event says why, with
+    /// an error of its own if there is one.
     #[must_use]
-    pub fn closing(&self, cause: Cause) -> Vec<Event<'static>> {
+    pub fn closing(&self, cause: Cause, error: Option<RunError<'static>>) -> Vec<Event<'static>> {
         let ongoing = self.joiner.ongoing();
         let mut events = closing_events(ongoing, cause);
-        events.extend(terminal(ongoing, cause));
+        let terminal = terminal(ongoing, cause).filter(|_| error.is_none());
+        // If there is no end, for its readers the run never began, or has ended though nobody said so.
+        events.push(terminal.unwrap_or_else(|| ending(cause, error)));
         events
     }
+}
+
+/// The last event of a run of which nothing else is known.
+pub(crate) fn ending(cause: Cause, error: Option<RunError<'static>>) -> Event<'static> {
+    error.unwrap_or_else(|| RunError::new(cause.describe()).with_code(cause.code())).into()
 }
 
 fn set_base_state(fold: &mut Fold, base_state: BaseState, first: &Event<'_>) {

@@ -119,7 +119,7 @@ impl Engine {
         };
         let mut fold = RunFold::new(&thread.thread, run, parent);
         self.each_record(thread, run, until, |record| {
-            fold.push(record);
+            fold.push(record.kind, &record.bytes);
         })
         .await?;
         Ok(fold)
@@ -189,7 +189,7 @@ impl Engine {
                 None => {
                     let mut fold = RunFold::new(&thread.thread, &run, held.fold);
                     self.each_record(thread, &run, u64::MAX, |record| {
-                        fold.push(record);
+                        fold.push(record.kind, &record.bytes);
                     })
                     .await?;
                     held.fold = fold.fold().clone();
@@ -264,7 +264,7 @@ impl Engine {
         let mut writer = DeltaWriter::new(run, &held);
         let mut fold = RunFold::new(&thread.thread, run, held);
         self.each_record(thread, run, u64::MAX, |record| {
-            fold.push(record).iter().for_each(|event| writer.push(event));
+            fold.push(record.kind, &record.bytes).iter().for_each(|event| writer.push(event));
         })
         .await?;
         Ok((writer.finish(), fold))

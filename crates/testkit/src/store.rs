@@ -7,6 +7,7 @@
 //! in a crate's `tests/it/main.rs` makes a test of each law, and one that compares the store with a plain model over random
 //! operations. The expression is evaluated for each test and each case, and must give an empty store each time.
 
+mod gated;
 mod laws;
 pub mod model;
 mod operations;
@@ -14,6 +15,7 @@ mod random_operations;
 mod scene;
 pub mod view;
 
+pub use gated::{Gate, GatedStore};
 pub use laws::*;
 pub use random_operations::matches_the_model;
 pub use scene::Scene;

@@ -1,4 +1,5 @@
 //! What is promised of the engine and of the store in memory.
 
+mod buffered;
 mod cost;
 mod memory;

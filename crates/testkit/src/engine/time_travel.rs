@@ -158,7 +158,7 @@ fn fold_of(t: &ThreadKey, runs: &[RunInfo], run: RunNo, records: &[Record]) -> F
         if own.peek().is_some() {
             let mut run_fold = RunFold::new(&t.thread, &runs[run.index()], fold);
             own.for_each(|record| {
-                run_fold.push(record);
+                run_fold.push(record.kind, &record.bytes);
             });
             fold = run_fold.fold().clone();
         }

@@ -1,0 +1,169 @@
+//! A store whose appends wait, or fail, as long as a test wants.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::ops::Range;
+use threadline_log::kin::{Kin, Sought};
+use threadline_log::run::RunInfo;
+use threadline_log::store::{Ack, Append, Claim, OpenRun, Opened, Page};
+use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
+use threadline_log::{Checkpoint, Epoch, Error, MemoryStore, RunNo, Store, ThreadKey, Timestamp};
+use tokio::sync::watch;
+
+/// What becomes of appends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gate {
+    /// They are made.
+    #[default]
+    Open,
+    /// They wait.
+    Shut,
+    /// They fail, and nothing was done.
+    Broken,
+}
+
+/// A store in memory with a gate before its appends.
+#[derive(Debug, Default)]
+pub struct GatedStore {
+    store: MemoryStore,
+    gate: watch::Sender<Gate>,
+    tried: watch::Sender<usize>,
+}
+
+impl GatedStore {
+    /// Opens or shuts the gate, for those who wait as well.
+    pub fn set(&self, gate: Gate) {
+        self.gate.send_replace(gate);
+    }
+
+    /// How many appends came to the gate.
+    #[must_use]
+    pub fn tried(&self) -> usize {
+        *self.tried.borrow()
+    }
+
+    /// Waits until so many appends came to the gate.
+    ///
+    /// # Panics
+    /// If there is a bug: the store outlives who waits.
+    pub async fn wait_for(&self, appends: usize) {
+        let mut tried = self.tried.subscribe();
+        tried.wait_for(|tried| *tried >= appends).await.expect("the store is there");
+    }
+}
+
+#[async_trait]
+impl Store for GatedStore {
+    async fn append(&self, append: Append) -> Result<Ack, Error> {
+        self.tried.send_modify(|tried| *tried += 1);
+        let mut gate = self.gate.subscribe();
+        let gate = gate.wait_for(|gate| *gate != Gate::Shut).await.map(|gate| *gate);
+        match gate {
+            Ok(Gate::Open) => self.store.append(append).await,
+            _ => Err(Error::Unavailable("the gate is broken".to_owned())),
+        }
+    }
+
+    async fn open_run(&self, open: OpenRun) -> Result<Opened, Error> {
+        self.store.open_run(open).await
+    }
+
+    async fn claim(
+        &self,
+        thread: &ThreadKey,
+        run: RunNo,
+        epoch: Epoch,
+        claim: Claim,
+        time: Timestamp,
+    ) -> Result<Epoch, Error> {
+        self.store.claim(thread, run, epoch, claim, time).await
+    }
+
+    async fn describe(
+        &self,
+        thread: &ThreadKey,
+        change: MetadataChange,
+        time: Timestamp,
+    ) -> Result<(), Error> {
+        self.store.describe(thread, change, time).await
+    }
+
+    async fn put_checkpoint(
+        &self,
+        thread: &ThreadKey,
+        checkpoint: Checkpoint,
+        time: Timestamp,
+    ) -> Result<(), Error> {
+        self.store.put_checkpoint(thread, checkpoint, time).await
+    }
+
+    async fn trim(&self, thread: &ThreadKey, first: u64, time: Timestamp) -> Result<(), Error> {
+        self.store.trim(thread, first, time).await
+    }
+
+    async fn compact_run(&self, thread: &ThreadKey, run: RunNo, time: Timestamp) -> Result<(), Error> {
+        self.store.compact_run(thread, run, time).await
+    }
+
+    async fn delete(&self, thread: &ThreadKey, time: Timestamp) -> Result<(), Error> {
+        self.store.delete(thread, time).await
+    }
+
+    async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error> {
+        self.store.thread(thread).await
+    }
+
+    async fn runs(&self, thread: &ThreadKey) -> Result<Vec<RunInfo>, Error> {
+        self.store.runs(thread).await
+    }
+
+    async fn run(&self, thread: &ThreadKey, run: RunNo) -> Result<RunInfo, Error> {
+        self.store.run(thread, run).await
+    }
+
+    async fn kin(&self, thread: &ThreadKey, sought: &Sought) -> Result<Kin, Error> {
+        self.store.kin(thread, sought).await
+    }
+
+    async fn request(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error> {
+        self.store.request(thread, run).await
+    }
+
+    async fn checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<Option<Checkpoint>, Error> {
+        self.store.checkpoint(thread, run).await
+    }
+
+    async fn read(
+        &self,
+        thread: &ThreadKey,
+        offsets: Range<u64>,
+        run: Option<RunNo>,
+        bytes_max: usize,
+    ) -> Result<Page, Error> {
+        self.store.read(thread, offsets, run, bytes_max).await
+    }
+
+    async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
+        self.store.threads(query).await
+    }
+
+    async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        self.store.expired(time).await
+    }
+
+    async fn tidy(&self) -> Result<(), Error> {
+        self.store.tidy().await
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.store.trouble()
+    }
+
+    fn ailments(&self) -> Vec<String> {
+        self.store.ailments()
+    }
+
+    async fn close(&self) {
+        self.store.close().await;
+    }
+}
