@@ -10,6 +10,7 @@ use crate::stream::{Dialect, View};
 use axum::http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
+use threadline_log::buffered::Aggregators;
 use threadline_log::delivery::Delivery;
 use threadline_log::{Engine, Incarnation, RunNo, ThreadKey};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +21,7 @@ pub struct App {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     engine: Engine,
     agents: Agents,
@@ -52,6 +53,14 @@ impl App {
             Runs::new(engine.clone(), settings.runs.clone(), Duration::from_millis((lease / 3).max(1)));
         let stopping = CancellationToken::new();
         Self { inner: Arc::new(Inner { engine, agents, runs, scopes, settings, stopping }) }
+    }
+
+    /// With aggregators of one's own for buffered runs, whatever `runs.aggregate` says. Said before it is cloned.
+    #[must_use]
+    pub fn with_aggregators(mut self, aggregators: Aggregators) -> Self {
+        let inner = Arc::make_mut(&mut self.inner);
+        inner.runs = inner.runs.clone().with_aggregators(aggregators);
+        self
     }
 
     /// Where threads are.

@@ -204,10 +204,31 @@ pub enum OnBusy {
     Supersede,
 }
 
+/// What clients can rely on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// What any client has seen survives a crash.
+    #[default]
+    Durable,
+    /// Clients see everything at once; what they have seen last may not survive a crash.
+    Buffered,
+}
+
 /// How runs are executed and kept.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunSettings {
+    /// What clients can rely on.
+    pub mode: Mode,
+    /// Whether a buffered run is stored with adjacent pieces of a message merged.
+    pub aggregate: bool,
+    /// How often a buffered run is stored; none is only at its end.
+    #[serde(with = "optional_duration")]
+    pub flush_interval: Option<Duration>,
+    /// How long the end of a buffered run may take to be stored; none is for as long as it takes.
+    #[serde(with = "optional_duration")]
+    pub finalization_timeout: Option<Duration>,
     /// Who keeps the history.
     pub history: History,
     /// What becomes of a request while its parent goes on.
@@ -232,6 +253,10 @@ pub struct RunSettings {
 impl Default for RunSettings {
     fn default() -> Self {
         Self {
+            mode: Mode::default(),
+            aggregate: true,
+            flush_interval: Some(Duration::from_secs(1)),
+            finalization_timeout: Some(Duration::from_secs(5)),
             history: History::default(),
             on_busy: OnBusy::default(),
             unknown: UnknownEvents::Drop,

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::{Engine, Options};
+use threadline_server::settings::{Mode, RunSettings};
 use threadline_server::{App, keep_up, serve};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
@@ -74,7 +75,23 @@ fn greet(config: &Config, app: &App, address: &str) -> io::Result<()> {
         Place::Dir(dir) => writeln!(out, "  store  {}", dir.display())?,
         Place::Memory => writeln!(out, "  store  memory: everything is gone when this process ends")?,
     }
+    if let Some(promise) = weaker_promise(&config.settings.runs) {
+        writeln!(out, "  mode   {promise}")?;
+    }
     out.flush()
+}
+
+/// What cannot be relied on in this mode, if there is something.
+fn weaker_promise(runs: &RunSettings) -> Option<String> {
+    match (runs.mode, runs.flush_interval) {
+        (Mode::Durable, _) => None,
+        (Mode::Buffered, Some(interval)) => {
+            Some(format!("buffered: what clients have seen in the last {interval:?} may be lost in a crash"))
+        }
+        (Mode::Buffered, None) => {
+            Some("buffered: what clients have seen of a run that goes on may be lost in a crash".to_owned())
+        }
+    }
 }
 
 /// Waits until the process is told to stop.
@@ -92,4 +109,22 @@ async fn stopped() {
     }
     // Where signals cannot be had, the process is killed, and what it leaves is closed the next time.
     let _ = tokio::signal::ctrl_c().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weaker_promise_is_said() {
+        let said = |toml: &str| weaker_promise(&toml::from_str(toml).unwrap());
+        assert_eq!(said(""), None);
+        assert_eq!(said(r#"flush_interval = "2s""#), None);
+        let lost = "may be lost in a crash";
+        let last = |time| Some(format!("buffered: what clients have seen in the last {time} {lost}"));
+        assert_eq!(said(r#"mode = "buffered""#), last("1s"));
+        assert_eq!(said("mode = 'buffered'\nflush_interval = '250ms'"), last("250ms"));
+        let all = Some(format!("buffered: what clients have seen of a run that goes on {lost}"));
+        assert_eq!(said("mode = 'buffered'\nflush_interval = '0'"), all);
+    }
 }

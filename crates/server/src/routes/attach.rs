@@ -7,7 +7,8 @@ use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
 use crate::idle::{Idle, check_size, mint_run_id};
 use crate::input::Input;
-use crate::runs::Phase;
+use crate::runs::{Joined, Phase};
+use crate::settings::Mode;
 use crate::stream::{Dialect, Encoding, RunReader};
 use axum::body::Body;
 use axum::extract::State;
@@ -16,7 +17,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use threadline_log::delivery::Delivery;
 use threadline_log::run::RunInfo;
-use threadline_log::{Attached, Error, RunId, RunNo, ThreadKey};
+use threadline_log::{Attached, Error, Incarnation, RunId, RunNo, ThreadKey};
 use tokio::sync::watch;
 
 /// About how many bytes of records are read at once to come to a cursor.
@@ -122,6 +123,12 @@ impl Attaching<'_> {
         if !self.app.engine().run(self.thread, run).await?.is_running() {
             return self.to_idle(Some(run)).await;
         }
+        let incarnation = self.app.engine().store().thread(self.thread).await?.incarnation;
+        if let Some(live) = self.app.runs().live(incarnation, run) {
+            let joined = live.join();
+            check_size(&joined.events)?;
+            return Ok(self.to_live(incarnation, run, joined));
+        }
         let Attached { run, fold, follower } = self.app.engine().attach(self.thread, run).await?;
         let prelude = fold.joiner().prelude();
         check_size(&prelude)?;
@@ -129,13 +136,29 @@ impl Attaching<'_> {
         let (incarnation, offset) = (follower.incarnation(), follower.next_offset());
         let mut view = self.app.view(self.dialect, incarnation, run.no, fold.into_delivery());
         let mut first = Vec::new();
-        view.show_prelude(&mut first, prelude, offset.checked_sub(1));
+        view.show_events(&mut first, prelude, offset.checked_sub(1));
         if is_over {
             return Ok(body::all_events(self.dialect.encoding, first));
         }
         let reader = RunReader::new(follower, view, self.app.stopping().clone()).with_first(first);
         let reader = watched(self.app, reader, run.no);
         Ok(body::events(self.dialect.encoding, reader))
+    }
+
+    /// To a run that is not stored yet. Nothing of it is a place to come back to.
+    pub(super) fn to_live(&self, incarnation: Incarnation, run: RunNo, joined: Joined) -> Response {
+        // What is delivered went through its delivery already.
+        let delivery = Delivery::new(&self.thread.thread, &mint_run_id());
+        let mut view = self.app.view(self.dialect, incarnation, run, delivery);
+        let mut first = Vec::new();
+        view.show_events(&mut first, joined.events, None);
+        match joined.rest {
+            Some(rest) => {
+                let reader = RunReader::live(rest, view, self.app.stopping().clone()).with_first(first);
+                body::events(self.dialect.encoding, watched(self.app, reader, run))
+            }
+            None => body::all_events(self.dialect.encoding, first),
+        }
     }
 
     /// To a thread where nothing goes on, after one of its runs: how things are, as a run of the request's own id.
@@ -147,7 +170,9 @@ impl Attaching<'_> {
         let delivery = Delivery::new(&self.thread.thread, &run_id);
         let mut view = self.app.view(self.dialect, idle.incarnation, run.unwrap_or(RunNo(0)), delivery);
         let mut frames = Vec::new();
-        view.show_prelude(&mut frames, events, idle.offset);
+        // Where frames of runs have no ids, one that had would be where a client comes back to for ever.
+        let offset = idle.offset.filter(|_| self.app.settings().runs.mode == Mode::Durable);
+        view.show_events(&mut frames, events, offset);
         Ok(body::all_events(self.dialect.encoding, frames))
     }
 

@@ -124,7 +124,7 @@ impl Telling<'_> {
             .view(self.dialect, follower.incarnation(), run.no, fold.into_delivery())
             .with_alias(alias);
         let mut first = Vec::new();
-        view.show_prelude(&mut first, prelude, None);
+        view.show_events(&mut first, prelude, None);
         let deadline = self.app.settings().history.follow_max_duration.map(|duration| {
             let error =
                 RunError::new("the run was followed for as long as it may be").with_code("follow_timeout");
@@ -177,7 +177,7 @@ impl Telling<'_> {
         let delivery = Delivery::new(&self.thread.thread, &self.run_id);
         let mut frames = Vec::new();
         let mut view = self.app.view(self.dialect, Incarnation(0), RunNo(0), delivery);
-        view.show_prelude(&mut frames, events, None);
+        view.show_events(&mut frames, events, None);
         frames
     }
 }

@@ -6,7 +6,7 @@ use super::parameters::Name;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::input::Input;
-use crate::runs::Start;
+use crate::runs::{Begun, Start};
 use crate::stream::{Dialect, Encoding, RunReader};
 use axum::body::Body;
 use axum::extract::State;
@@ -48,9 +48,15 @@ async fn run(app: &App, agent: Option<&str>, headers: HeaderMap, body: Body) -> 
         agent: agent.to_owned(),
         backend: backend.clone(),
     };
+    let attaching = Attaching { app, thread: &thread, dialect, input: &input };
     match app.runs().start(start).await? {
-        Started::New(writer) => from_the_start(app, &thread, &writer, dialect).await,
-        Started::Known(run) => Attaching { app, thread: &thread, dialect, input: &input }.to_run(run).await,
+        Begun { started: Started::New(writer), joined: Some(joined) } => {
+            Ok(attaching.to_live(writer.incarnation, writer.run, joined))
+        }
+        Begun { started: Started::New(writer), joined: None } => {
+            from_the_start(app, &thread, &writer, dialect).await
+        }
+        Begun { started: Started::Known(run), .. } => attaching.to_run(run).await,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The runs that are executed here.
 
+use super::live::Live;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadline_log::{Incarnation, RunNo};
@@ -24,6 +25,8 @@ pub(super) struct Active {
     pub(super) cancel: CancellationToken,
     /// What becomes of it.
     pub(super) phase: watch::Receiver<Phase>,
+    /// Where its readers are, if they see it before it is stored.
+    pub(super) live: Option<Arc<Live>>,
 }
 
 /// All of them.
@@ -47,7 +50,7 @@ impl ActiveRuns {
         cancel: CancellationToken,
     ) -> Registered {
         let (sender, phase) = watch::channel(Phase::Running);
-        self.lock().insert(key, Active { cancel, phase });
+        self.lock().insert(key, Active { cancel, phase, live: None });
         Registered { all: Arc::clone(self), key, phase: sender }
     }
 
@@ -66,6 +69,13 @@ impl ActiveRuns {
 }
 
 impl Registered {
+    /// From now on the run is delivered before it is stored.
+    pub(super) fn go_live(&self, live: Arc<Live>) {
+        if let Some(active) = self.all.lock().get_mut(&self.key) {
+            active.live = Some(live);
+        }
+    }
+
     /// The run has ended, or never will.
     pub(super) fn end(self, phase: Phase) {
         self.phase.send_replace(phase);

@@ -2,11 +2,12 @@
 
 use super::active::{Phase, Registered};
 use super::ingest::{Ingest, Judged};
+use super::keeping::Keeping;
 use super::source::{Failure, Given, Source};
 use crate::settings::RunSettings;
 use futures_util::FutureExt;
 use std::time::Duration;
-use threadline_log::{Batch, Engine, Error, RunWriter};
+use threadline_log::Error;
 use threadline_protocol::event::RunError;
 use threadline_protocol::stages::close::Cause;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -24,8 +25,7 @@ const AFTER_END_BYTES_MAX: usize = 1024 * 1024;
 /// A run to be executed.
 #[derive(Debug)]
 pub(super) struct Execution {
-    pub(super) engine: Engine,
-    pub(super) writer: RunWriter,
+    pub(super) keeping: Keeping,
     pub(super) ingest: Ingest,
     pub(super) source: Box<dyn Source>,
     pub(super) cancel: CancellationToken,
@@ -53,10 +53,10 @@ impl Execution {
         drop(std::mem::replace(&mut self.source, Box::new(Nothing)));
         let ended = match outcome {
             Ok(Outcome::Ended) => Ok(()),
-            Ok(Outcome::Close(cause)) => self.engine.end_run(&self.writer, cause).await.map(|_| ()),
+            Ok(Outcome::Close(cause)) => self.keeping.close(cause, None).await,
             Ok(Outcome::Fail(failure)) => {
                 let error = RunError::new(failure.message).with_code(failure.code);
-                self.engine.fail_run(&self.writer, error).await.map(|_| ())
+                self.keeping.close(Cause::Failed, Some(error)).await
             }
             Err(error) => Err(error),
         };
@@ -67,7 +67,7 @@ impl Execution {
                 Error::RunEnded(_) | Error::Fenced { .. } | Error::OtherIncarnation(_) | Error::NoThread(_),
             ) => Phase::Ended,
             Err(error) => {
-                let (thread, run) = (&self.writer.thread, self.writer.run.0);
+                let (thread, run) = (&self.keeping.writer().thread, self.keeping.writer().run.0);
                 tracing::error!(%thread, run, %error, "a run cannot be written");
                 Phase::Broken
             }
@@ -90,18 +90,16 @@ impl Execution {
                 () = self.shutdown.cancelled() => return Ok(Outcome::Close(Cause::Shutdown)),
                 failure = &mut overtime => return Ok(Outcome::Fail(failure)),
                 _ = renewal.tick() => {
-                    self.engine.renew(&self.writer).await?;
+                    self.keeping.renew().await?;
                     continue;
                 }
+                error = self.keeping.failed() => return Err(error),
                 given = self.source.next() => given,
                 () = sleep(END_PAUSE), if self.ingest.may_have_ended() => None,
             };
             let (judged, over) = self.gather(first, &mut bytes_left);
             let ended = judged.end.is_some();
-            if !judged.records.is_empty() {
-                let batch = Batch { records: judged.records, end: judged.end, ..Batch::default() };
-                self.engine.append(&self.writer, batch).await?;
-            }
+            self.keeping.keep(judged).await?;
             match over {
                 _ if ended || self.ingest.has_ended() => {
                     if over.is_none() {
@@ -168,10 +166,7 @@ impl Execution {
         };
         // A source that does not end is cut off.
         let _ = timeout(self.settings.after_end_timeout, rest).await;
-        if judged.records.is_empty() {
-            return Ok(());
-        }
-        self.engine.append(&self.writer, judged.records.into()).await.map(|_| ())
+        self.keeping.keep(judged).await
     }
 }
 

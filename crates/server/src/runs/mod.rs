@@ -4,8 +4,12 @@ mod active;
 mod agent_input;
 mod execution;
 pub mod ingest;
+mod keeping;
+mod live;
 pub mod source;
 mod supervisor;
 
 pub use active::Phase;
-pub use supervisor::{Cancelled, Runs, Start};
+pub use live::Joined;
+pub(crate) use live::Tiding;
+pub use supervisor::{Begun, Cancelled, Runs, Start};

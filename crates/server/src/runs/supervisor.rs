@@ -4,18 +4,24 @@ use super::active::{ActiveRuns, Phase};
 use super::agent_input::agent_input;
 use super::execution::Execution;
 use super::ingest::Ingest;
+use super::keeping::Keeping;
+use super::live::{Joined, Live};
+use super::source::Failed;
 use crate::agents::{AgentRequest, Backend};
 use crate::error::{Code, Refusal};
-use crate::settings::{History, OnBusy, RunSettings};
+use crate::settings::{History, Mode, OnBusy, RunSettings};
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
+use threadline_log::buffered::{Aggregators, BufferOptions, BufferedWriter};
+use threadline_log::delivery::Delivery;
 use threadline_log::run::{RunInfo, RunStatus};
 use threadline_log::{
-    Engine, Error, HistoryMode, Incarnation, RunId, RunNo, RunWriter, StartRun, Started, ThreadKey,
+    Attached, Engine, Error, HistoryMode, Incarnation, RunId, RunNo, RunWriter, StartRun, Started, ThreadKey,
 };
+use threadline_protocol::Event;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +38,7 @@ pub struct Runs {
     tasks: TaskTracker,
     shutdown: CancellationToken,
     settings: RunSettings,
+    aggregators: Aggregators,
     /// How often leases are renewed.
     renewal: Duration,
 }
@@ -53,6 +60,15 @@ pub struct Start {
     pub backend: Arc<dyn Backend>,
 }
 
+/// A run that was begun, now or earlier.
+#[derive(Debug)]
+pub struct Begun {
+    /// Which one.
+    pub started: Started,
+    /// Whoever asked for it, as its first reader, if it is new and delivered before it is stored.
+    pub(crate) joined: Option<Joined>,
+}
+
 /// A run that was to be cancelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cancelled {
@@ -66,14 +82,26 @@ impl Runs {
     /// On an engine.
     #[must_use]
     pub fn new(engine: Engine, settings: RunSettings, renewal: Duration) -> Self {
+        let aggregators = match settings.aggregate {
+            true => Aggregators::merging(),
+            false => Aggregators::unmerged(),
+        };
         Self {
             engine,
             active: Arc::default(),
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
             settings,
+            aggregators,
             renewal,
         }
+    }
+
+    /// With aggregators of one's own for buffered runs, whatever `aggregate` says.
+    #[must_use]
+    pub fn with_aggregators(mut self, aggregators: Aggregators) -> Self {
+        self.aggregators = aggregators;
+        self
     }
 
     /// How many runs are executed.
@@ -94,6 +122,11 @@ impl Runs {
         self.active.get((thread, run)).map(|active| active.phase)
     }
 
+    /// The readers of a run, if it is executed here and delivered before it is stored.
+    pub(crate) fn live(&self, thread: Incarnation, run: RunNo) -> Option<Arc<Live>> {
+        self.active.get((thread, run)).and_then(|active| active.live)
+    }
+
     /// Starts a run: it is open when this returns, and goes on whoever watches.
     ///
     /// # Errors
@@ -101,7 +134,7 @@ impl Runs {
     ///
     /// # Cancel safety
     /// Once begun, it is begun to its end: a client that is gone by now must not leave a run that nobody executes.
-    pub async fn start(&self, start: Start) -> Result<Started, Refusal> {
+    pub async fn start(&self, start: Start) -> Result<Begun, Refusal> {
         let runs = self.clone();
         let started = self.tasks.spawn(async move { runs.start_now(start).await }).await;
         started.unwrap_or_else(|error| {
@@ -110,7 +143,7 @@ impl Runs {
         })
     }
 
-    async fn start_now(&self, start: Start) -> Result<Started, Refusal> {
+    async fn start_now(&self, start: Start) -> Result<Begun, Refusal> {
         for _ in 0..SUPERSEDED_MAX {
             if self.is_stopping() {
                 return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));
@@ -127,23 +160,49 @@ impl Runs {
             };
             match self.engine.start_run(wanted).await {
                 Ok(Started::New(writer)) => {
-                    self.execute(start, &writer).await;
-                    return Ok(Started::New(writer));
+                    let joined = self.execute(start, &writer).await;
+                    return Ok(Begun { started: Started::New(writer), joined });
                 }
+                // Its readers have seen its end: they may go on as soon as it is stored.
+                Err(Error::RunActive(run)) if self.has_settled(&start.thread, &run).await? => {}
                 Err(Error::RunActive(run)) if self.settings.on_busy == OnBusy::Supersede => {
                     self.cancel(&start.thread, Some(&run)).await?;
                 }
-                other => return Ok(other?),
+                other => return Ok(Begun { started: other?, joined: None }),
             }
         }
         Err(Error::RunsChanged.into())
     }
 
+    /// Waits for a run that is over for its readers until it is stored. False if it is not over.
+    async fn has_settled(&self, thread: &ThreadKey, run: &RunId) -> Result<bool, Error> {
+        if self.settings.mode == Mode::Durable {
+            return Ok(false);
+        }
+        let run = self.engine.run_named(thread, run).await?.no;
+        let incarnation = self.engine.store().thread(thread).await?.incarnation;
+        match self.live(incarnation, run) {
+            Some(live) => Ok(live.settled().await),
+            None => Ok(false),
+        }
+    }
+
     /// Executes a run that is open. From here on it ends, whatever happens.
-    async fn execute(&self, start: Start, writer: &RunWriter) {
+    async fn execute(&self, start: Start, writer: &RunWriter) -> Option<Joined> {
         let cancel = CancellationToken::new();
         let registered = self.active.register((writer.incarnation, writer.run), cancel.clone());
-        let body = agent_input(&self.engine, writer, &start.request, self.settings.history).await;
+        let (mut keeping, mut joined) = (Keeping::durable(self.engine.clone(), writer.clone()), None);
+        let opened = async {
+            let body = agent_input(&self.engine, writer, &start.request, self.settings.history).await?;
+            if self.settings.mode == Mode::Buffered {
+                let (live, first) = self.go_live(writer).await?;
+                registered.go_live(Arc::clone(&live));
+                joined = Some(live.join_at_start(first));
+                keeping.go_live(live, self.buffer(writer));
+            }
+            Ok::<_, Error>(body)
+        };
+        let body = opened.await;
         let runs = self.engine.store().runs(&start.thread).await.unwrap_or_default();
         let others: HashSet<RunId> =
             runs.into_iter().map(|run| run.id).filter(|id| *id != start.run).collect();
@@ -151,12 +210,11 @@ impl Runs {
             Ok(body) => start.backend.source(AgentRequest { body, headers: start.headers }),
             Err(error) => {
                 tracing::error!(%error, "the input of a run cannot be read");
-                Box::new(super::source::Failed::new("history_unavailable", "the branch cannot be read"))
+                Box::new(Failed::new("history_unavailable", "the branch cannot be read"))
             }
         };
         let execution = Execution {
-            engine: self.engine.clone(),
-            writer: writer.clone(),
+            keeping,
             ingest: Ingest::new(&start.thread.thread, &start.run, others),
             source,
             cancel,
@@ -165,6 +223,25 @@ impl Runs {
             renewal: self.renewal,
         };
         self.tasks.spawn(execution.execute(registered));
+        joined
+    }
+
+    /// A run that has just been opened, and what it began with.
+    async fn go_live(&self, writer: &RunWriter) -> Result<(Arc<Live>, Vec<Event<'static>>), Error> {
+        let Attached { run, fold, .. } = self.engine.attach(&writer.thread, writer.run).await?;
+        let opening = self.engine.read(&writer.thread, run.offsets, Some(run.no), usize::MAX).await?;
+        let mut delivery = Delivery::new(&writer.thread.thread, &run.id);
+        let first =
+            opening.records.iter().flat_map(|record| delivery.push(record.kind, &record.bytes)).collect();
+        let fold = fold.with_unknown(self.settings.unknown.clone());
+        Ok((Arc::new(Live::new(fold)), first))
+    }
+
+    fn buffer(&self, writer: &RunWriter) -> BufferedWriter {
+        let RunSettings { flush_interval, finalization_timeout, .. } = self.settings;
+        let options = BufferOptions { flush_interval, finalization_timeout, ..BufferOptions::default() };
+        let aggregator = self.aggregators.make(&writer.thread);
+        BufferedWriter::new(self.engine.clone(), writer.clone(), aggregator, &options)
     }
 
     /// Cancels a run, and waits until it has ended. Without an id, the only one that goes on.

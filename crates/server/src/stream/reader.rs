@@ -1,15 +1,18 @@
-//! One client that reads a run: what is stored, then what comes, until the run ends.
+//! One client that reads a run: what is stored or said, then what comes, until the run ends.
 
 use super::encoding::Encoding;
 use super::view::View;
-use crate::runs::Phase;
+use crate::runs::{Phase, Tiding};
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
-use threadline_log::{Error, Follower, Incarnation};
-use tokio::sync::watch;
+use threadline_log::{Error, Follower, Incarnation, Record};
+use threadline_protocol::Event;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +26,9 @@ pub(crate) enum Cut {
     /// The run cannot be written, so that it will not end.
     #[error("the run cannot be written")]
     Broken,
+    /// The client has fallen too far behind a run that is not stored yet.
+    #[error("the reader has fallen behind")]
+    Behind,
 }
 
 /// What a stream says when it is over though the run is not.
@@ -37,7 +43,7 @@ pub(crate) struct Deadline {
 /// Reads a run for one client.
 #[derive(Debug)]
 pub(crate) struct RunReader {
-    follower: Follower,
+    feed: Feed,
     view: View,
     /// What is sent before anything else.
     first: Bytes,
@@ -51,6 +57,46 @@ pub(crate) struct RunReader {
     is_over: bool,
 }
 
+/// Where a reader hears of a run.
+#[derive(Debug)]
+enum Feed {
+    /// From the store, and what is stored.
+    Stored(Follower),
+    /// From whoever executes it.
+    Live(broadcast::Receiver<Tiding>),
+}
+
+enum Fed {
+    Records(Arc<[Record]>),
+    Events(Arc<[Event<'static>]>),
+    Over,
+}
+
+impl Feed {
+    /// Whether there is more than was given.
+    fn is_behind(&self) -> bool {
+        match self {
+            Self::Stored(follower) => follower.is_behind(),
+            Self::Live(told) => !told.is_empty(),
+        }
+    }
+
+    /// Waits for more. Cancel-safe.
+    async fn next(&mut self) -> Result<Fed, Cut> {
+        let told = match self {
+            Self::Stored(follower) => return Ok(Fed::Records(follower.next().await?)),
+            Self::Live(told) => told.recv().await,
+        };
+        match told {
+            Ok(Tiding::Events(events)) => Ok(Fed::Events(events)),
+            Ok(Tiding::Stored) => Ok(Fed::Over),
+            Err(RecvError::Lagged(_)) => Err(Cut::Behind),
+            // Nobody is left who could say that it is stored.
+            Err(RecvError::Closed) => Err(Cut::Broken),
+        }
+    }
+}
+
 enum Next {
     Frames(Vec<u8>),
     Silence,
@@ -61,8 +107,22 @@ impl RunReader {
     /// Reads on with a follower.
     #[must_use]
     pub(crate) fn new(follower: Follower, view: View, stopping: CancellationToken) -> Self {
+        Self::of(Feed::Stored(follower), view, stopping)
+    }
+
+    /// Reads a run before it is stored.
+    #[must_use]
+    pub(crate) fn live(
+        tidings: broadcast::Receiver<Tiding>,
+        view: View,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self::of(Feed::Live(tidings), view, stopping)
+    }
+
+    fn of(feed: Feed, view: View, stopping: CancellationToken) -> Self {
         Self {
-            follower,
+            feed,
             view,
             first: Bytes::new(),
             skip: 0,
@@ -77,7 +137,7 @@ impl RunReader {
     /// Which thread of its name is read.
     #[must_use]
     pub(crate) const fn incarnation(&self) -> Incarnation {
-        self.follower.incarnation()
+        self.view.incarnation()
     }
 
     /// With frames before everything else.
@@ -154,14 +214,14 @@ impl RunReader {
         None
     }
 
-    /// Waits for the next records. Cancel-safe, since the follower is.
+    /// Waits for what comes next. Cancel-safe, since the feed is.
     async fn advance(&mut self) -> Result<Next, Cut> {
         let deadline = self.deadline.as_ref().map(|deadline| deadline.at);
         // What is durable is told, also of a run that breaks.
-        let is_told = !self.follower.is_behind();
-        let records = tokio::select! {
+        let is_told = !self.feed.is_behind();
+        let fed = tokio::select! {
             biased;
-            records = self.follower.next() => records?,
+            fed = self.feed.next() => fed?,
             () = broken(&mut self.phase), if is_told => return Err(Cut::Broken),
             () = until(deadline) => {
                 self.is_over = true;
@@ -173,6 +233,14 @@ impl RunReader {
             }
         };
         let (run, mut frames) = (self.view.run(), Vec::new());
+        let records = match fed {
+            Fed::Records(records) => records,
+            Fed::Events(events) => {
+                self.view.show_events(&mut frames, events.to_vec(), None);
+                return Ok(Next::Frames(frames));
+            }
+            Fed::Over => return Ok(Next::Over),
+        };
         for record in records.iter().filter(|record| record.run == run) {
             let skip = std::mem::take(&mut self.skip);
             if self.view.show(&mut frames, record, skip) {

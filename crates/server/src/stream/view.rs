@@ -45,6 +45,12 @@ impl View {
         self
     }
 
+    /// Which thread of its name it is of.
+    #[must_use]
+    pub(crate) const fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
     /// The run that is shown.
     #[must_use]
     pub(crate) const fn run(&self) -> RunNo {
@@ -57,9 +63,9 @@ impl View {
         self.encoding
     }
 
-    /// Appends events that are not of the log, for a client that arrives after `offset`. Only the last one is a place to
-    /// come back to.
-    pub(crate) fn show_prelude(
+    /// Appends events that are not of the log: a prelude for a client that arrives after `offset`, whose last one is a place to come
+    /// back to; or what is not stored yet, which is none.
+    pub(crate) fn show_events(
         &mut self,
         out: &mut Vec<u8>,
         events: Vec<Event<'static>>,

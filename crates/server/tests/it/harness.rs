@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 use threadline_log::clock::{Clock, Ids};
-use threadline_log::{Engine, Incarnation, MemoryStore, Options, Timestamp};
+use threadline_log::{Engine, Incarnation, MemoryStore, Options, Store, Timestamp};
 use threadline_protocol::Event;
 use threadline_protocol::Received;
 use threadline_protocol::stages::fold::Fold;
@@ -53,11 +53,20 @@ impl Harness {
     }
 
     pub(crate) fn with(settings: Settings) -> Self {
+        Self::on(Arc::new(MemoryStore::new()), settings)
+    }
+
+    pub(crate) fn on(store: Arc<dyn Store>, settings: Settings) -> Self {
+        Self::made(store, settings, |app| app)
+    }
+
+    /// With an app that is told more than its settings.
+    pub(crate) fn made(store: Arc<dyn Store>, settings: Settings, make: impl FnOnce(App) -> App) -> Self {
         let (clock, ids) = (Arc::new(Ticks::default()), Arc::new(Counted::default()));
-        let engine = Engine::new(Arc::new(MemoryStore::new()), clock, ids, Options::default());
+        let engine = Engine::new(store, clock, ids, Options::default());
         let agent = Puppet::default();
         let agents = Agents::new().with("puppet", Arc::new(agent.clone()));
-        let app = App::new(engine, agents, settings);
+        let app = make(App::new(engine, agents, settings));
         Self { router: router(app.clone()), app, agent }
     }
 
@@ -160,6 +169,16 @@ impl Answer {
             };
             self.rest.extend_from_slice(&more.expect("a stream that is not cut").into_data().unwrap());
         }
+    }
+
+    /// Waits until the stream is cut in the middle of the body.
+    pub(crate) async fn cut(mut self) {
+        while let Some(more) = timeout(PATIENCE, self.body.frame()).await.expect("a frame") {
+            if more.is_err() {
+                return;
+            }
+        }
+        panic!("the stream has ended as it should");
     }
 
     /// Frames until the one of this type, that one included.

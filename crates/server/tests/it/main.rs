@@ -1,7 +1,8 @@
 //! The server, asked over its routes, on a store in memory, with agents that say what a test wants.
-#![expect(clippy::unwrap_used, reason = "what a test cannot do fails it")]
+#![expect(clippy::unwrap_used, reason = "what tests are helped by is part of them")]
 
 mod attaching;
+mod buffered;
 mod cancelling;
 mod examples;
 mod harness;
