@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::{Engine, Options};
 use threadline_server::settings::{Mode, RunSettings};
-use threadline_server::{App, keep_up, serve};
+use threadline_server::{App, Settings, keep_up, serve};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
@@ -37,7 +37,6 @@ fn start(config: &Config) -> Result<(), Failure> {
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     // Only one can be set, and nobody else does.
     let _ = logs.try_init();
-    descriptors::take_all();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::write)?;
     runtime.block_on(until_stopped(config))
 }
@@ -54,13 +53,24 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     if !orphans.is_empty() {
         tracing::warn!(runs = orphans.len(), "runs of an earlier process were closed as abandoned");
     }
-    let app = App::new(engine.clone(), agents, config.settings.clone());
+    let app = App::new(engine.clone(), agents, settings(config));
     greet(config, &app, &address.to_string()).map_err(Failure::write)?;
     let upkeep = tokio::spawn(keep_up(engine.clone(), UPKEEP));
     let served = serve(listener, app, stopped()).await;
     upkeep.abort();
     engine.store().close().await;
     served.map_err(Failure::write)
+}
+
+/// The settings, with no more connections than there are descriptors for.
+fn settings(config: &Config) -> Settings {
+    let mut settings = config.settings.clone();
+    let wanted = settings.http.connections_max;
+    if let Some(max) = descriptors::take_all().filter(|max| *max < wanted) {
+        tracing::warn!(wanted, max, "fewer connections are let in, for want of file descriptors");
+        settings.http.connections_max = max;
+    }
+    settings
 }
 
 fn greet(config: &Config, app: &App, address: &str) -> io::Result<()> {

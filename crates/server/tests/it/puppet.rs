@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use threadline_server::agents::{AgentRequest, Backend};
 use threadline_server::runs::source::{Failure, Given, Source};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::unconstrained;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Puppet(Arc<Mutex<Inner>>);
@@ -78,6 +79,7 @@ struct Line(UnboundedReceiver<Result<Given, Failure>>);
 #[async_trait]
 impl Source for Line {
     async fn next(&mut self) -> Option<Result<Given, Failure>> {
-        self.0.recv().await
+        // As with an agent behind a URL, whatever has come is there at once.
+        unconstrained(self.0.recv()).await
     }
 }

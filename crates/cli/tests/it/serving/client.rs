@@ -144,8 +144,12 @@ impl Answer {
         Ok(Self { status: head.status, body, rest: Vec::new() })
     }
 
-    /// What comes next.
+    /// What comes next. Comments that only keep the connection alive do not count.
     pub(super) async fn next(&mut self) -> Next {
+        timeout(PATIENCE, self.read_next()).await.expect("something in time")
+    }
+
+    async fn read_next(&mut self) -> Next {
         loop {
             if let Some(end) = self.rest.windows(2).position(|pair| pair == b"\n\n") {
                 let piece: Vec<u8> = self.rest.drain(..end + 2).collect();
@@ -154,7 +158,7 @@ impl Answer {
                     None => continue,
                 }
             }
-            match timeout(PATIENCE, self.body.frame()).await.expect("a frame in time") {
+            match self.body.frame().await {
                 None if self.rest.is_empty() => return Next::Over,
                 None | Some(Err(_)) => return Next::Cut,
                 Some(Ok(more)) => self.rest.extend_from_slice(more.data_ref().expect("no trailers")),

@@ -50,7 +50,7 @@ async fn a_server_that_is_told_to_stop_ends_its_runs_and_leaves_nothing_to_do() 
         let kinds: Vec<_> = frames.iter().rev().take(2).map(|frame| frame.kind()).collect();
         assert_eq!(kinds, ["RUN_ERROR:shutdown", "TEXT_MESSAGE_END"]);
     }
-    let runs: Vec<usize> = asking.join_all().await;
+    let asked = asking.join_all().await;
     let (status, took) = served.ended().await;
     assert!(status.success(), "{status}: {}", served.log());
     assert!(took < STOP_MAX, "{took:?}");
@@ -60,24 +60,24 @@ async fn a_server_that_is_told_to_stop_ends_its_runs_and_leaves_nothing_to_do() 
         let runs = served.client.runs(&format!("talk-{slot}")).await;
         assert_eq!(runs, [("run".to_owned(), "failed".to_owned())]);
     }
-    for (slot, count) in runs.into_iter().enumerate() {
-        let runs = served.client.runs(&format!("ask-{slot}")).await;
-        assert!(runs.len() >= count, "{} of {count}", runs.len());
+    for (thread, count) in asked {
+        let runs = served.client.runs(&thread).await;
+        assert!(runs.len() >= count, "{thread}: {} of {count}", runs.len());
         assert!(runs.iter().all(|(_, status)| ["finished", "failed"].contains(&status.as_str())), "{runs:?}");
     }
     assert!(!served.log().contains("abandoned"), "{}", served.log());
     served.stop().await;
 }
 
-/// Asks for one run after the other. What was begun is ended, one way or the other. Gives the number of runs.
-async fn ask(client: Client, thread: String, ended: impl Fn()) -> usize {
+/// Asks for one run after the other. What was begun is ended, one way or the other. Gives the thread and the number of runs.
+async fn ask(client: Client, thread: String, ended: impl Fn()) -> (String, usize) {
     for count in 0.. {
         let Ok(answer) = client.try_run("brief", &thread, &format!("run-{count}")).await else {
-            return count;
+            return (thread, count);
         };
         if answer.status != 200 {
             assert_eq!(answer.refusal().await, (503, "shutting_down".to_owned()));
-            return count;
+            return (thread, count);
         }
         let (frames, end) = answer.rest().await;
         assert_eq!(end, Next::Over, "{thread}: {frames:?}");
@@ -85,5 +85,5 @@ async fn ask(client: Client, thread: String, ended: impl Fn()) -> usize {
         assert!(["RUN_FINISHED", "RUN_ERROR:shutdown"].contains(&last.as_str()), "{thread}: {last}");
         ended();
     }
-    0
+    unreachable!("there is no end of numbers")
 }
