@@ -97,7 +97,7 @@ const ops = {
     clients.set(client, new Client(options));
   },
 
-  async hold({ client, messages, state }) {
+  hold({ client, messages, state }) {
     const { agent } = clients.get(client);
     if (messages !== undefined) agent.setMessages(messages);
     if (state !== undefined) agent.setState(state);
@@ -115,9 +115,8 @@ const ops = {
     });
   },
 
-  async until({ client, type, count = 1 }) {
-    const isThere = (events) => events.filter((event) => event.type === type).length >= count;
-    return { seen: await clients.get(client).until(isThere) };
+  async until({ client, type }) {
+    return { seen: await clients.get(client).until((events) => events.some((event) => event.type === type)) };
   },
 
   end: ({ client }) => clients.get(client).end(),
