@@ -85,7 +85,6 @@ impl Served {
     }
 
     /// Whether its memory has not grown by more than this since it had so much.
-    #[expect(clippy::print_stdout, reason = "for who reads the output of tests")]
     pub(super) fn assert_grown_less(&self, since: Option<u64>, growth_max: u64) {
         let grown = self.memory_peak().zip(since).map(|(peak, since)| peak.saturating_sub(since));
         assert!(grown.is_none_or(|grown| grown < growth_max), "{grown:?}");
