@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
+use threadline_log::buffered::{Aggregators, BufferOptions, BufferedWriter};
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::names::Owner;
 use threadline_log::run::RunEnd;
@@ -19,6 +20,7 @@ use threadline_log::{
     At, Engine, HistoryMode, Incarnation, Kind, NewRecord, Options, Record, RunWriter, Scope, StartRun,
     Started, ThreadId, ThreadKey, Timestamp,
 };
+use threadline_protocol::event::RunError;
 use threadline_protocol::{Event, Received};
 use threadline_store_disk::{DiskOptions, DiskStore};
 use tokio::sync::OnceCell;
@@ -50,9 +52,16 @@ impl Ids for CountedIds {
 pub(super) struct Ours {
     engine: Engine,
     /// Who writes the runs that go on.
-    writers: RwLock<HashMap<u32, Arc<RunWriter>>>,
+    writers: RwLock<HashMap<u32, Arc<Writer>>>,
+    durability: Durability,
     /// Runs that a killed process has left are closed before others begin; reading does not wait for that.
     orphans: OnceCell<()>,
+}
+
+/// Who writes a run.
+enum Writer {
+    Durable(RunWriter),
+    Buffered(BufferedWriter),
 }
 
 fn key(thread: u32) -> io::Result<ThreadKey> {
@@ -97,6 +106,20 @@ impl Ours {
         };
         match self.engine.start_run(start).await.map_err(io::Error::other)? {
             Started::New(writer) => {
+                let writer = match self.durability {
+                    Durability::Durable => Writer::Durable(writer),
+                    Durability::Buffered => {
+                        // Nothing is merged, so that all write the same.
+                        let aggregator = Aggregators::unmerged().make(&writer.thread);
+                        let options = BufferOptions::default();
+                        Writer::Buffered(BufferedWriter::new(
+                            self.engine.clone(),
+                            writer,
+                            aggregator,
+                            &options,
+                        ))
+                    }
+                };
                 let mut writers = self.writers.write().unwrap_or_else(PoisonError::into_inner);
                 writers.insert(thread, Arc::new(writer));
                 Ok(())
@@ -105,7 +128,7 @@ impl Ours {
         }
     }
 
-    fn writer(&self, thread: u32) -> io::Result<Arc<RunWriter>> {
+    fn writer(&self, thread: u32) -> io::Result<Arc<Writer>> {
         let writers = self.writers.read().unwrap_or_else(PoisonError::into_inner);
         writers.get(&thread).map(Arc::clone).ok_or_else(|| io::Error::other("no run has begun"))
     }
@@ -113,14 +136,11 @@ impl Ours {
 
 impl Subject for Ours {
     async fn open(dir: &Path, durability: Durability) -> io::Result<Self> {
-        if durability == Durability::Buffered {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
         let (store, _) = DiskStore::open(&DiskOptions::new(dir)).map_err(io::Error::other)?;
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let ids = CountedIds(AtomicU64::new(u64::try_from(since.as_nanos()).unwrap_or_default()));
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), Arc::new(ids), Options::default());
-        Ok(Self { engine, writers: RwLock::default(), orphans: OnceCell::new() })
+        Ok(Self { engine, writers: RwLock::default(), durability, orphans: OnceCell::new() })
     }
 
     async fn append(&self, batch: Batch<'_>) -> io::Result<()> {
@@ -128,17 +148,50 @@ impl Subject for Ours {
         if begins_run {
             self.begin(thread, events.first().ok_or(io::ErrorKind::InvalidInput)?).await?;
         }
-        let writer = self.writer(thread)?;
-        let mut batch = threadline_log::Batch::from(records(events));
-        if ends_run {
-            batch.end = events.last().map(|last| event(last)).transpose()?.as_ref().and_then(RunEnd::of);
-        }
-        self.engine.append(&writer, batch).await.map(|_| ()).map_err(io::Error::other)
+        let records = records(events);
+        let end = match events.last().filter(|_| ends_run) {
+            Some(last) => RunEnd::of(&event(last)?),
+            None => None,
+        };
+        let Some(end) = end else {
+            return match &*self.writer(thread)? {
+                Writer::Durable(writer) => self.engine.append(writer, records.into()).await.map(|_| ()),
+                Writer::Buffered(writer) => writer.append(records).await,
+            }
+            .map_err(io::Error::other);
+        };
+        let writer = self.writers.write().unwrap_or_else(PoisonError::into_inner).remove(&thread);
+        end_run(&self.engine, writer, records, end).await
     }
 
     async fn close(self) -> io::Result<()> {
+        // What waits is written, too, with an end, as a server would that stops.
+        let writers = self.writers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for writer in writers.into_values().filter(|writer| matches!(**writer, Writer::Buffered(_))) {
+            let stopped = Event::from(RunError::new("stopped"));
+            let end = RunEnd::of(&stopped).ok_or_else(|| io::Error::other("no end of a run"))?;
+            let records = vec![NewRecord::made(stopped.to_json().into_bytes())];
+            end_run(&self.engine, Some(writer), records, end).await?;
+        }
         self.engine.store().close().await;
         Ok(())
+    }
+}
+
+/// Ends a run that nobody else appends to.
+async fn end_run(
+    engine: &Engine,
+    writer: Option<Arc<Writer>>,
+    records: Vec<NewRecord>,
+    end: RunEnd,
+) -> io::Result<()> {
+    match writer.and_then(Arc::into_inner) {
+        Some(Writer::Durable(writer)) => {
+            let batch = threadline_log::Batch { records, end: Some(end), ..threadline_log::Batch::default() };
+            engine.append(&writer, batch).await.map(|_| ()).map_err(io::Error::other)
+        }
+        Some(Writer::Buffered(writer)) => writer.finish(records, end).await.map_err(io::Error::other),
+        None => Err(io::Error::other("the run has not begun, or is still written")),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) enum Durability {
     /// After the sync.
     Durable,
-    /// When the operating system has it; the sync is left to whoever does it later.
+    /// When the operating system has it, or at least the process; the rest is left to whoever does it later.
     Buffered,
 }
 
