@@ -5,11 +5,54 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 #[test]
-fn alone_it_says_what_it_can_do() {
-    let ran = threadline(&[], "");
+fn it_says_what_it_can_do() {
+    let ran = threadline(&["--help"], "");
     assert_eq!(ran.code, 0);
-    for command in ["convert", "translate", "enforce", "check"] {
+    for command in ["serve", "convert", "translate", "enforce", "check"] {
         assert!(ran.text().contains(command), "{}", ran.text());
+    }
+}
+
+#[test]
+fn without_a_command_it_serves() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_threadline"))
+        .args(["--listen", "127.0.0.1:0", "--store", "memory:"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("threadline starts");
+    let mut greeting = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    stdout.read_line(&mut greeting).expect("it says where it is");
+    child.kill().expect("it can be ended");
+    child.wait().expect("it ends");
+    assert!(greeting.starts_with("Threadline is listening on http://127.0.0.1:"), "{greeting}");
+}
+
+#[test]
+fn a_server_that_cannot_be_is_told_why() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.to_str().expect("text").to_owned()
+    };
+    let (typo, broken) = (file("typo.toml", "histroy = 1"), file("broken.toml", "listen = "));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("an address").to_string();
+    for (args, code, said) in [
+        (["--listen", "0.0.0.0:0"], 2, "listens on loopback addresses only. given=0.0.0.0:0"),
+        (["--listen", "8000"], 2, "--listen takes an address and a port"),
+        (["--listen", &taken], 3, "cannot listen on"),
+        (["--agent", "chat"], 2, "--agent takes a name and a URL"),
+        (["--agent", "chat=ftp://x/"], 2, "agent chat: "),
+        (["--config", &typo], 2, "unknown field `histroy`"),
+        (["--config", &broken], 2, "broken.toml"),
+        (["--config", "no/such/file"], 3, "cannot read no/such/file"),
+        (["--log", "a=b=c"], 2, "--log: "),
+    ] {
+        let ran = threadline(&[&["serve", "--store", "memory:"], &args[..]].concat(), "");
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
     }
 }
 
