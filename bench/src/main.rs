@@ -9,8 +9,7 @@ use std::time::Duration;
 use threadline_bench::measure::measure;
 use threadline_bench::protocol::Parsed;
 use threadline_bench::report::Report;
-use threadline_bench::store::{Part, Scale};
-use threadline_bench::{corpus, protobuf, protocol, stages, store};
+use threadline_bench::{corpus, protobuf, protocol, server, stages, store};
 use threadline_protocol::codec::SseId;
 
 /// Benchmarks of Threadline beside its peers.
@@ -46,7 +45,22 @@ enum Subject {
         dir: PathBuf,
         /// Measures only this; may be given several times.
         #[arg(long, value_enum)]
-        only: Vec<Part>,
+        only: Vec<store::Part>,
+    },
+    /// The server over loopback: runs, delay, history and attaching, beside a pass-through and the engine alone.
+    Server {
+        /// Measures for longer.
+        #[arg(long)]
+        full: bool,
+        /// Where stores are made; they are removed in the end.
+        #[arg(long, default_value_os_t = std::env::temp_dir())]
+        dir: PathBuf,
+        /// A folder that @copilotkit/runtime is installed in, which is then measured as well.
+        #[arg(long)]
+        copilotkit: Option<PathBuf>,
+        /// Measures only this; may be given several times.
+        #[arg(long, value_enum)]
+        only: Vec<server::Part>,
     },
     /// Durable appends to one store with nothing beside it, for a look with a profiler.
     StoreAppend {
@@ -89,8 +103,12 @@ fn main() -> io::Result<()> {
         Subject::Protocol => print(&protocol_report(rounds), arguments.format),
         Subject::Stages { full } => print(&stages::report(rounds, full)?, arguments.format),
         Subject::Store { full, dir, only } => {
-            let scale = if full { Scale::full() } else { Scale::short() };
+            let scale = if full { store::Scale::full() } else { store::Scale::short() };
             print(&store::report(&scale, &dir, &only)?, arguments.format)
+        }
+        Subject::Server { full, dir, copilotkit, only } => {
+            let scale = if full { server::Scale::full() } else { server::Scale::short() };
+            print(&server::report(&scale, &dir, copilotkit.as_deref(), &only)?, arguments.format)
         }
         Subject::StoreAppend { name, writers, seconds, dir } => {
             let appended = store::append_alone(&name, &dir, writers, Duration::from_secs(seconds))?;

@@ -1,45 +1,6 @@
 //! What the project wants of its store.
 
-use serde::Serialize;
-use std::fmt;
-
-/// What one of our figures should be.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Aim {
-    /// How the table's title begins.
-    pub(super) table: &'static str,
-    /// The figure.
-    pub(super) column: &'static str,
-    /// How far it may go.
-    pub(super) bound: Bound,
-}
-
-/// How far a figure may go.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Bound {
-    /// No less.
-    AtLeast(f64),
-    /// No more.
-    AtMost(f64),
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AtLeast(bound) => write!(f, "at least {bound}"),
-            Self::AtMost(bound) => write!(f, "at most {bound}"),
-        }
-    }
-}
-
-const fn at_least(table: &'static str, column: &'static str, bound: f64) -> Aim {
-    Aim { table, column, bound: Bound::AtLeast(bound) }
-}
-
-const fn at_most(table: &'static str, column: &'static str, bound: f64) -> Aim {
-    Aim { table, column, bound: Bound::AtMost(bound) }
-}
+use crate::aim::{Aim, at_least, at_most};
 
 /// All of them.
 pub(super) const AIMS: &[Aim] = &[

@@ -1,10 +1,10 @@
 //! One store with nothing beside it, for a look with a profiler.
 
 use super::candidates::WRITERS;
-use super::disk::Folder;
 use super::load::Load;
 use super::subject::Durability;
 use super::writes::{Outcome, Shape};
+use crate::disk::Folder;
 use std::fmt;
 use std::io;
 use std::path::Path;

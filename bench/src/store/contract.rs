@@ -2,7 +2,6 @@
 
 use super::broadcast::Broadcast;
 use super::committer::Grouped;
-use super::disk::Folder;
 use super::fjall::Fjall;
 use super::indexed::Indexed;
 use super::load::{BATCH_EVENTS_MAX, append_run};
@@ -10,6 +9,7 @@ use super::ours::Ours;
 use super::sqlite::Sqlite;
 use super::subject::{Durability, Follower, Live, Reads, Tally};
 use crate::corpus::Deltas;
+use crate::disk::Folder;
 use tokio::runtime::Runtime;
 
 async fn check_part<S: Reads>(subject: &S, thread: u32, events: &[String], start: usize, count: usize) {

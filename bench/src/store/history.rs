@@ -1,12 +1,12 @@
 //! Reading threads that are finished, from the disk and from memory, and what they take on it.
 
-use super::disk::evict;
 use super::load::{close, fill};
 use super::plans::Scale;
-use super::quantiles::Quantiles;
 use super::subject::{Durability, Reads, Tally};
 use crate::corpus::Deltas;
 use crate::corpus::random::Random;
+use crate::disk::evict;
+use crate::quantiles::Quantiles;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;

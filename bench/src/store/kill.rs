@@ -1,10 +1,10 @@
 //! Opening a store whose process was killed while it was written to.
 
 use super::candidates::KILLED;
-use super::disk::evict;
 use super::load::fill as fill_threads;
 use super::subject::{Durability, Reads, Tally};
 use crate::corpus::Deltas;
+use crate::disk::evict;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};

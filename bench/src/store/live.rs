@@ -1,11 +1,11 @@
 //! Followers, and what a thread comes to.
 
-use super::disk::resident_bytes;
 use super::load::{append_run, close, fill};
 use super::plans::Scale;
-use super::quantiles::Quantiles;
-use super::subject::{Batch, Durability, Follower, Live, Tally};
+use super::subject::{Batch, Durability, Follower, Live, Subject, Tally};
 use crate::corpus::Deltas;
+use crate::disk::resident_bytes;
+use crate::quantiles::Quantiles;
 use std::future::poll_fn;
 use std::io;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(super) const IDLE: u32 = 10_000;
 pub(super) const FOLLOWERS: usize = 1_000;
 
 /// How many messages a thread has whose messages are asked for.
-pub(super) const MESSAGES: usize = 200;
+pub(crate) const MESSAGES: usize = 200;
 
 const RUNS: usize = 10;
 
@@ -31,7 +31,7 @@ const RUNS: usize = 10;
 const MESSAGE_BYTES: usize = 2_988;
 
 /// How many bytes a piece of a message has, so that there are about 1,000 or 100,000 events.
-pub(super) const PIECES: [usize; 2] = [MESSAGE_BYTES / 3, MESSAGE_BYTES / 498];
+pub(crate) const PIECES: [usize; 2] = [MESSAGE_BYTES / 3, MESSAGE_BYTES / 498];
 
 /// Batches are larger here, as one thread is written to alone and each is a sync.
 const LARGE_BATCH_EVENTS_MAX: u64 = 128;
@@ -134,19 +134,29 @@ pub(super) fn follow<S: Live>(dir: &Path, followers: usize, appends: usize) -> i
 pub(super) fn prepare_messages<S: Live>(dir: &Path) -> io::Result<()> {
     Runtime::new()?.block_on(async {
         let subject = S::open(dir, Durability::Durable).await?;
-        let mut texts = Deltas::of_thread(0);
-        let texts: Vec<String> =
-            (0..MESSAGES).map(|_| texts.text(MESSAGE_BYTES).chars().take(MESSAGE_BYTES).collect()).collect();
         for (thread, piece_bytes) in (0..).zip(PIECES) {
-            let mut deltas = Deltas::of_thread(thread);
-            for texts in texts.chunks(MESSAGES / RUNS) {
-                let messages: Vec<_> = texts.iter().map(|text| cut(text, piece_bytes)).collect();
-                append_run(&subject, thread, &deltas.run_of(&messages), LARGE_BATCH_EVENTS_MAX).await?;
-            }
+            append_messages(&subject, thread, piece_bytes).await?;
         }
         subject.settle().await?;
         subject.close().await
     })
+}
+
+/// Appends the same messages to any thread, in pieces of so many bytes.
+pub(crate) async fn append_messages<S: Subject>(
+    subject: &S,
+    thread: u32,
+    piece_bytes: usize,
+) -> io::Result<()> {
+    let mut texts = Deltas::of_thread(0);
+    let texts: Vec<String> =
+        (0..MESSAGES).map(|_| texts.text(MESSAGE_BYTES).chars().take(MESSAGE_BYTES).collect()).collect();
+    let mut deltas = Deltas::of_thread(thread);
+    for texts in texts.chunks(MESSAGES / RUNS) {
+        let messages: Vec<_> = texts.iter().map(|text| cut(text, piece_bytes)).collect();
+        append_run(subject, thread, &deltas.run_of(&messages), LARGE_BATCH_EVENTS_MAX).await?;
+    }
+    Ok(())
 }
 
 fn cut(text: &str, chars: usize) -> Vec<String> {

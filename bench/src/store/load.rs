@@ -4,13 +4,14 @@ use super::subject::{Batch, Subject};
 use crate::corpus::Deltas;
 use crate::corpus::random::Random;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// How many threads are written to.
 pub(super) const THREADS: u32 = 1_000;
 
-pub(super) const BATCH_EVENTS_MAX: u64 = 8;
+pub(crate) const BATCH_EVENTS_MAX: u64 = 8;
 
 /// How many threads are filled at a time.
 const INTERLEAVED: usize = 500;
@@ -60,26 +61,34 @@ fn index(number: u64) -> usize {
     usize::try_from(number & u64::from(u32::MAX)).expect("it has 32 bits")
 }
 
+/// How a thread's run of so many events is cut into batches of one to so many.
+pub(crate) fn batches(thread: u32, events: usize, batch_events_max: u64) -> Vec<Range<usize>> {
+    let mut random = Random::new(u64::from(thread));
+    let (mut start, mut cut) = (0, Vec::new());
+    while start < events {
+        let end = events.min(start + index(random.within(1..batch_events_max + 1)));
+        cut.push(start..end);
+        start = end;
+    }
+    cut
+}
+
 /// Appends a run, cut into batches of one to so many events.
-pub(super) async fn append_run<S: Subject>(
+pub(crate) async fn append_run<S: Subject>(
     subject: &S,
     thread: u32,
     run: &[String],
     batch_events_max: u64,
 ) -> io::Result<()> {
-    let mut random = Random::new(u64::from(thread));
-    let mut start = 0;
-    while start < run.len() {
-        let end = run.len().min(start + index(random.within(1..batch_events_max + 1)));
-        let (begins_run, ends_run) = (start == 0, end == run.len());
-        subject.append(Batch { thread, events: &run[start..end], begins_run, ends_run }).await?;
-        start = end;
+    for batch in batches(thread, run.len(), batch_events_max) {
+        let (begins_run, ends_run) = (batch.start == 0, batch.end == run.len());
+        subject.append(Batch { thread, events: &run[batch], begins_run, ends_run }).await?;
     }
     Ok(())
 }
 
 /// Appends one run to each of these threads, many of them side by side.
-pub(super) async fn fill<S: Subject>(
+pub(crate) async fn fill<S: Subject>(
     subject: &Arc<S>,
     runs: impl Iterator<Item = (u32, Vec<String>)>,
 ) -> io::Result<()> {
@@ -106,6 +115,6 @@ fn joined(result: Option<Result<io::Result<()>, tokio::task::JoinError>>) -> io:
 }
 
 /// Closes a store that nobody else uses any more.
-pub(super) async fn close<S: Subject>(subject: Arc<S>) -> io::Result<()> {
+pub(crate) async fn close<S: Subject>(subject: Arc<S>) -> io::Result<()> {
     Arc::into_inner(subject).ok_or_else(|| io::Error::other("the store is still in use"))?.close().await
 }

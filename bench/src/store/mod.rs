@@ -7,21 +7,18 @@ mod candidates;
 mod committer;
 #[cfg(test)]
 mod contract;
-mod disk;
 mod fjall;
 mod floor;
 mod history;
 mod indexed;
 mod kill;
-mod live;
-mod load;
-mod ours;
+pub(crate) mod live;
+pub(crate) mod load;
+pub(crate) mod ours;
 mod plans;
-mod quantiles;
 mod redb;
 mod sqlite;
-mod subject;
-mod table;
+pub(crate) mod subject;
 mod writes;
 mod zeroed;
 

@@ -49,7 +49,7 @@ impl Ids for CountedIds {
 }
 
 /// The engine on its store on disk.
-pub(super) struct Ours {
+pub(crate) struct Ours {
     engine: Engine,
     /// Who writes the runs that go on.
     writers: RwLock<HashMap<u32, Arc<Writer>>>,
@@ -64,9 +64,22 @@ enum Writer {
     Buffered(BufferedWriter),
 }
 
-fn key(thread: u32) -> io::Result<ThreadKey> {
+/// Opens the engine on its store on disk.
+pub(crate) fn open_engine(dir: &Path) -> io::Result<Engine> {
+    let (store, _) = DiskStore::open(&DiskOptions::new(dir)).map_err(io::Error::other)?;
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let ids = CountedIds(AtomicU64::new(u64::try_from(since.as_nanos()).unwrap_or_default()));
+    Ok(Engine::new(Arc::new(store), Arc::new(SystemClock), Arc::new(ids), Options::default()))
+}
+
+/// Who the threads belong to.
+pub(crate) const APP: &str = "bench";
+pub(crate) const USER: &str = "user";
+
+/// The key of a thread.
+pub(crate) fn key(thread: u32) -> io::Result<ThreadKey> {
     let owner = |name: &str| Owner::new(name).map_err(io::Error::other);
-    let scope = Scope { app: owner("bench")?, user: owner("user")? };
+    let scope = Scope { app: owner(APP)?, user: owner(USER)? };
     Ok(ThreadKey::new(scope, ThreadId::new(thread.to_string()).map_err(io::Error::other)?))
 }
 
@@ -136,10 +149,7 @@ impl Ours {
 
 impl Subject for Ours {
     async fn open(dir: &Path, durability: Durability) -> io::Result<Self> {
-        let (store, _) = DiskStore::open(&DiskOptions::new(dir)).map_err(io::Error::other)?;
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let ids = CountedIds(AtomicU64::new(u64::try_from(since.as_nanos()).unwrap_or_default()));
-        let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), Arc::new(ids), Options::default());
+        let engine = open_engine(dir)?;
         Ok(Self { engine, writers: RwLock::default(), durability, orphans: OnceCell::new() })
     }
 
@@ -255,7 +265,7 @@ impl Reads for Ours {
 }
 
 /// One of the engine's.
-pub(super) struct OurFollower(threadline_log::Follower);
+pub(crate) struct OurFollower(threadline_log::Follower);
 
 impl Follower for OurFollower {
     async fn next(&mut self, tally: &mut Tally) -> io::Result<()> {

@@ -2,23 +2,21 @@
 
 use super::aims::AIMS;
 use super::candidates::{Candidate, FJALL, FLOOR, KILLED, LIVELY, READERS, REDB, SQLITE, WRITERS, Write};
-use super::disk::{Folder, bare_sync};
 use super::history::{Filled, LONG_EVENTS, Repeat, Speed, TAIL_EVENTS};
 use super::kill::{Opened, kill};
 use super::live::{FOLLOWERS, FanOut, IDLE, MESSAGES};
 use super::load::{Load, THREADS};
-use super::quantiles::{Quantiles, median};
 use super::subject::Durability;
-use super::table::{Cell, Report, Row, Table};
 use super::writes::{Outcome, Shape};
+use crate::disk::{Folder, bare_sync};
+use crate::quantiles::{Quantiles, median};
+use crate::repeats::{REPEATS, middle, ratios};
+use crate::table::{Cell, Report, Row, Table, columns};
 use clap::ValueEnum;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How often everything is measured.
-const REPEATS: u32 = 3;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -129,21 +127,7 @@ pub fn report(scale: &Scale, parent: &Path, only: &[Part]) -> io::Result<Report>
     }
     // What matters most comes first, whatever was measured first.
     tables.extend(idle);
-    Ok(Report::new(repeats(), tables, AIMS))
-}
-
-fn repeats() -> usize {
-    usize::try_from(REPEATS).expect("they are few")
-}
-
-/// The median of a figure over all repeats.
-fn middle<T>(repeats: &[T], figure: impl Fn(&T) -> f64) -> f64 {
-    median(repeats.iter().map(figure))
-}
-
-/// A figure in times of another candidate's, repeat by repeat.
-fn ratios<T>(ours: &[T], theirs: &[T], figure: impl Fn(&T) -> f64) -> Vec<f64> {
-    ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs)).collect()
+    Ok(Report::new(tables, AIMS))
 }
 
 /// What was found about the candidate of this name.
@@ -154,10 +138,6 @@ fn of<'a, R, T>(candidates: &[Candidate<R>], found: &'a [Vec<T>], name: &str) ->
 
 fn row<R>(candidate: &Candidate<R>, cells: Vec<Cell>) -> Row {
     Row { name: candidate.name, is_ours: candidate.is_ours, cells }
-}
-
-fn columns(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 fn writing(folder: &Folder, load: &Arc<Load>, scale: &Scale, shape: Shape) -> io::Result<[Table; 2]> {
@@ -234,9 +214,9 @@ fn reading(folder: &Folder, scale: &Scale) -> io::Result<[Table; 3]> {
         stores.push((dir, filled));
     }
     let mut found: Vec<Vec<Repeat>> = vec![Vec::new(); READERS.len()];
-    for number in 0..REPEATS {
+    for number in (0..).take(REPEATS) {
         for ((candidate, (dir, filled)), found) in READERS.iter().zip(&stores).zip(&mut found) {
-            found.push((candidate.run.repeat)(dir.path(), filled, scale, u64::from(number))?);
+            found.push((candidate.run.repeat)(dir.path(), filled, scale, number)?);
         }
     }
     let filled: Vec<&Filled> = stores.iter().map(|(_, filled)| filled).collect();
@@ -309,7 +289,7 @@ fn opening(folder: &Folder, scale: &Scale) -> io::Result<Table> {
     for candidate in KILLED {
         let dir = folder.sub(candidate.name)?;
         let mut repeats = Vec::new();
-        for repeat in 0..REPEATS {
+        for repeat in (0..).take(REPEATS) {
             let opened = |is_cold| {
                 let times = repeat * 2 + u32::from(is_cold);
                 let bytes = if times == 0 { scale.killed_bytes } else { MORE_BYTES };

@@ -1,12 +1,12 @@
 //! What a store has to do to be measured.
 
-use super::disk;
+use crate::disk;
 use std::io;
 use std::path::Path;
 
 /// When an append is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Durability {
+pub(crate) enum Durability {
     /// After the sync.
     Durable,
     /// When the operating system has it, or at least the process; the rest is left to whoever does it later.
@@ -15,17 +15,17 @@ pub(super) enum Durability {
 
 /// Events that are appended together.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Batch<'a> {
-    pub(super) thread: u32,
-    pub(super) events: &'a [String],
+pub(crate) struct Batch<'a> {
+    pub(crate) thread: u32,
+    pub(crate) events: &'a [String],
     /// Whether a run begins with the first of them. Peers keep bytes and need not know.
-    pub(super) begins_run: bool,
+    pub(crate) begins_run: bool,
     /// Whether the run ends with the last of them.
-    pub(super) ends_run: bool,
+    pub(crate) ends_run: bool,
 }
 
 /// Appends.
-pub(super) trait Subject: Sized + Send + Sync + 'static {
+pub(crate) trait Subject: Sized + Send + Sync + 'static {
     /// Opens what is in this folder, or makes it.
     fn open(dir: &Path, durability: Durability) -> impl Future<Output = io::Result<Self>> + Send;
 
@@ -37,7 +37,7 @@ pub(super) trait Subject: Sized + Send + Sync + 'static {
 }
 
 /// Reads what was appended.
-pub(super) trait Reads: Subject {
+pub(crate) trait Reads: Subject {
     /// How much of the disk it takes, in a folder that it has settled in or not.
     fn bytes_at_rest(dir: &Path) -> io::Result<u64> {
         disk::allocated_bytes(dir)
@@ -57,7 +57,7 @@ pub(super) trait Reads: Subject {
 }
 
 /// Follows threads, and says what they come to.
-pub(super) trait Live: Reads {
+pub(crate) trait Live: Reads {
     /// Follows from the tail.
     type Follower: Follower;
 
@@ -69,27 +69,27 @@ pub(super) trait Live: Reads {
 }
 
 /// One reader of a live tail.
-pub(super) trait Follower: Send + 'static {
+pub(crate) trait Follower: Send + 'static {
     /// Waits for events and hands out those that are there.
     fn next(&mut self, tally: &mut Tally) -> impl Future<Output = io::Result<()>> + Send;
 }
 
 /// Counts what a reader is given, so that a store cannot be fast by reading less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) events: usize,
-    pub(super) bytes: usize,
+pub(crate) struct Tally {
+    pub(crate) events: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Tally {
     /// Takes one event.
-    pub(super) const fn take(&mut self, event: &[u8]) {
+    pub(crate) const fn take(&mut self, event: &[u8]) {
         self.events += 1;
         self.bytes += event.len();
     }
 
     /// What a reader of these must come to.
-    pub(super) fn of(events: &[String]) -> Self {
+    pub(crate) fn of(events: &[String]) -> Self {
         Self { events: events.len(), bytes: events.iter().map(String::len).sum() }
     }
 }

@@ -1,9 +1,9 @@
 //! How many events are acknowledged in a second, and how long an ack takes.
 
 use super::load::{Load, close};
-use super::quantiles::Quantiles;
 use super::subject::{Durability, Subject};
 use crate::corpus::random::Random;
+use crate::quantiles::Quantiles;
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Folders, the page cache, and what a bare sync takes.
 
-use super::quantiles::Quantiles;
+use crate::quantiles::Quantiles;
 use rustix::fs::{Advice, fadvise};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,24 +10,24 @@ use std::time::Instant;
 
 /// A folder of this run, which goes with it.
 #[derive(Debug)]
-pub(super) struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     /// A new one in this folder, for this purpose.
-    pub(super) fn new(parent: &Path, name: &str) -> io::Result<Self> {
+    pub(crate) fn new(parent: &Path, name: &str) -> io::Result<Self> {
         let path = parent.join(format!("threadline-bench-{name}-{}", std::process::id()));
         fs::create_dir_all(&path)?;
         Ok(Self(path))
     }
 
     /// An empty folder for one store.
-    pub(super) fn sub(&self, name: &str) -> io::Result<Self> {
+    pub(crate) fn sub(&self, name: &str) -> io::Result<Self> {
         let path = self.0.join(name.replace([' ', ','], "-"));
         fs::create_dir(&path)?;
         Ok(Self(path))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -53,7 +53,7 @@ fn each_file(dir: &Path, work: &mut impl FnMut(&Path) -> io::Result<()>) -> io::
 }
 
 /// Takes the files out of the page cache, after they were written.
-pub(super) fn evict(dir: &Path) -> io::Result<()> {
+pub(crate) fn evict(dir: &Path) -> io::Result<()> {
     each_file(dir, &mut |path| {
         let file = File::open(path)?;
         file.sync_all()?;
@@ -62,7 +62,7 @@ pub(super) fn evict(dir: &Path) -> io::Result<()> {
 }
 
 /// What the files take on the disk.
-pub(super) fn allocated_bytes(dir: &Path) -> io::Result<u64> {
+pub(crate) fn allocated_bytes(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     each_file(dir, &mut |path| {
         bytes += fs::metadata(path)?.blocks() * 512;
@@ -72,7 +72,7 @@ pub(super) fn allocated_bytes(dir: &Path) -> io::Result<u64> {
 }
 
 /// How much memory this process holds.
-pub(super) fn resident_bytes() -> io::Result<u64> {
+pub(crate) fn resident_bytes() -> io::Result<u64> {
     let unreadable = || io::Error::other("the kernel does not say how much memory is held");
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or_else(unreadable)?;
@@ -87,7 +87,7 @@ const PAGE_BYTES: usize = 4096;
 const PAGES: u64 = 4096;
 
 /// What it takes to overwrite a page that was written before and to sync it: the least that a durable ack can take.
-pub(super) fn bare_sync(dir: &Path, syncs: u64) -> io::Result<Quantiles> {
+pub(crate) fn bare_sync(dir: &Path, syncs: u64) -> io::Result<Quantiles> {
     let path = dir.join("sync");
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
     let page = [0x5A; PAGE_BYTES];

@@ -1,13 +1,13 @@
-//! What most acks take, and what the slowest do.
+//! What most of something takes, and what the slowest does.
 
 use std::time::Duration;
 
 /// In microseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Quantiles {
-    pub(super) p50: f64,
-    pub(super) p99: f64,
-    pub(super) p999: f64,
+pub(crate) struct Quantiles {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
 }
 
 impl Quantiles {
@@ -15,7 +15,7 @@ impl Quantiles {
     ///
     /// # Panics
     /// If there are none.
-    pub(super) fn of(mut times: Vec<Duration>) -> Self {
+    pub(crate) fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |per_mille: usize| {
             let rank = (times.len() * per_mille).div_ceil(1000).max(1);
@@ -25,7 +25,7 @@ impl Quantiles {
     }
 
     /// In the order of the columns.
-    pub(super) const fn all(self) -> [f64; 3] {
+    pub(crate) const fn all(self) -> [f64; 3] {
         [self.p50, self.p99, self.p999]
     }
 }
@@ -34,7 +34,7 @@ impl Quantiles {
 ///
 /// # Panics
 /// If there are none.
-pub(super) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]

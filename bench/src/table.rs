@@ -1,7 +1,8 @@
-//! What a run found about stores, for people and for programs.
+//! What a run found, for people and for programs.
 
-use super::aims::{Aim, Bound};
+use crate::aim::{Aim, Bound};
 use crate::machine::Machine;
+use crate::repeats::REPEATS;
 use crate::report::times;
 use serde::Serialize;
 use std::fmt;
@@ -9,33 +10,33 @@ use std::fmt;
 /// Everything that a run found.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    pub(super) machine: Machine,
-    pub(super) repeats: usize,
-    pub(super) tables: Vec<Table>,
-    pub(super) verdicts: Vec<Verdict>,
+    pub(crate) machine: Machine,
+    pub(crate) repeats: usize,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) verdicts: Vec<Verdict>,
 }
 
-/// Figures of several stores.
+/// Figures of several candidates.
 #[derive(Debug, Serialize)]
-pub(super) struct Table {
-    pub(super) title: String,
-    pub(super) note: String,
-    pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<Row>,
+pub(crate) struct Table {
+    pub(crate) title: String,
+    pub(crate) note: String,
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Row>,
 }
 
-/// Figures of one store.
+/// Figures of one candidate.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
-    pub(super) name: &'static str,
-    pub(super) is_ours: bool,
-    pub(super) cells: Vec<Cell>,
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) is_ours: bool,
+    pub(crate) cells: Vec<Cell>,
 }
 
 /// A figure.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     /// Without decimals.
     Whole(f64),
     /// With as many decimals as say something.
@@ -68,7 +69,7 @@ impl fmt::Display for Cell {
 
 /// Whether an aim was reached.
 #[derive(Debug, Serialize)]
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     #[serde(flatten)]
     aim: Aim,
     value: f64,
@@ -77,10 +78,15 @@ pub(super) struct Verdict {
 
 impl Report {
     /// Puts together what was found, and judges it.
-    pub(super) fn new(repeats: usize, tables: Vec<Table>, aims: &[Aim]) -> Self {
+    pub(crate) fn new(tables: Vec<Table>, aims: &[Aim]) -> Self {
         let verdicts = aims.iter().filter_map(|&aim| verdict(aim, &tables)).collect();
-        Self { machine: Machine::current(), repeats, tables, verdicts }
+        Self { machine: Machine::current(), repeats: REPEATS, tables, verdicts }
     }
+}
+
+/// The names of columns.
+pub(crate) fn columns(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// Nothing if we have no row in that table, or it was not measured.

@@ -1,0 +1,16 @@
+//! The server over loopback, beside what people use instead of it.
+
+mod aims;
+mod asks;
+mod copilotkit;
+mod delay;
+mod exchange;
+mod frames;
+mod hosted;
+mod pass_through;
+mod plans;
+mod runs;
+mod threadline;
+mod upstream;
+
+pub use plans::{Part, Scale, report};
