@@ -54,7 +54,8 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
         tracing::warn!(runs = orphans.len(), "runs of an earlier process were closed as abandoned");
     }
     let app = App::new(engine.clone(), agents, settings(config));
-    greet(config, &app, &address.to_string()).map_err(Failure::write)?;
+    // A server does not end because nobody listens to its greeting.
+    let _ = greet(config, &app, &address.to_string());
     let upkeep = tokio::spawn(keep_up(engine.clone(), UPKEEP));
     let served = serve(listener, app, stopped()).await;
     upkeep.abort();
