@@ -170,6 +170,17 @@ mod tests {
         fold.fold().checkpoint().to_json()
     }
 
+    /// Ids that are made up for a source that gives none depend on how many records come before, which are fewer when they
+    /// are merged.
+    fn without_minted(held: &str) -> String {
+        let is_minted =
+            |text: &str| text.len() == 36 && [8, 13, 18, 23].iter().all(|at| text.as_bytes()[*at] == b'-');
+        held.split('"')
+            .map(|text| if is_minted(text) { "minted" } else { text })
+            .collect::<Vec<_>>()
+            .join("\"")
+    }
+
     proptest! {
         #[test]
         fn what_is_stored_means_what_was_delivered(seed: u64, shape in 0_u8..4, flushes: u64) {
@@ -197,7 +208,7 @@ mod tests {
             let flushed = |place: usize| flushes >> (place % 64) & 1 == 1;
             let stored = stored(records.iter().cloned().enumerate().map(|(place, one)| (one, flushed(place))));
             prop_assert!(stored.len() <= records.len());
-            prop_assert_eq!(held(&stored), held(&records));
+            prop_assert_eq!(without_minted(&held(&stored)), without_minted(&held(&records)));
         }
     }
 

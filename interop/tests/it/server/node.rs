@@ -103,7 +103,13 @@ impl Node {
         question["client"] = client.into();
         let answer = self.0.ask(&[question]).remove(0);
         assert_eq!(answer["ok"], true, "{op} of {client}: {answer}");
-        assert_eq!(answer["warnings"], json!([]), "{op} of {client}");
+        let warnings = answer["warnings"].as_array().expect("warnings");
+        // What a valid stream is warned of whoever tells it.
+        let is_the_agents = |warning: &&Value| {
+            warning.as_str().is_some_and(|text| text.contains("falling back to toolCallId"))
+        };
+        let ours: Vec<&Value> = warnings.iter().filter(|warning| !is_the_agents(warning)).collect();
+        assert!(ours.is_empty(), "{op} of {client}: {ours:?}");
         answer
     }
 }
