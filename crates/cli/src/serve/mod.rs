@@ -11,7 +11,7 @@ use crate::args::{ReportFormat, Reporting};
 use crate::report::{Failure, Report};
 use crate::store::opened::{Place, RandomIds, SystemClock, open_store};
 use config::Config;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,10 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
 fn start(config: &Config) -> Result<(), Failure> {
     let filter =
         EnvFilter::try_new(&config.log).map_err(|error| Failure::Usage(format!("--log: {error}")))?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr);
     // Only one can be set, and nobody else does.
     let _ = logs.try_init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::write)?;
@@ -68,7 +71,7 @@ fn settings(config: &Config) -> Settings {
     let mut settings = config.settings.clone();
     let wanted = settings.http.connections_max;
     if let Some(max) = descriptors::take_all().filter(|max| *max < wanted) {
-        tracing::warn!(wanted, max, "fewer connections are let in, for want of file descriptors");
+        tracing::debug!(wanted, max, "fewer connections are let in, for want of file descriptors");
         settings.http.connections_max = max;
     }
     settings
