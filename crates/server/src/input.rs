@@ -104,6 +104,11 @@ pub(crate) fn thread_of_path(id: &str) -> Result<ThreadId, Refusal> {
     ThreadId::new(id).map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))
 }
 
+/// The run of a query.
+pub(crate) fn run_of_query(id: &str) -> Result<RunId, Refusal> {
+    RunId::new(id).map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,5 +13,6 @@ async fn main() -> std::io::Result<()> {
     let mut settings = Settings::default();
     settings.history.follow = true;
     settings.history.follow_max_duration = Some(Duration::from_secs(30));
-    shared::serve(settings, include_str!("page.html")).await
+    let hint = "Write slow, and reload the page in the middle of the answer: it goes on.";
+    shared::serve(settings, "Follow", hint).await
 }

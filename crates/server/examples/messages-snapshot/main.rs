@@ -10,5 +10,6 @@ use threadline_server::Settings;
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
-    shared::serve(Settings::default(), include_str!("page.html")).await
+    let hint = "Write something (help, tool, think), then reload the page.";
+    shared::serve(Settings::default(), "Messages snapshot", hint).await
 }

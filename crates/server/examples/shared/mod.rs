@@ -15,14 +15,15 @@ use threadline_server::{Agents, App, Settings, router, serve_with};
 use tokio::net::TcpListener;
 
 /// Serves until Ctrl-C. An address may be given as the first argument.
-pub(crate) async fn serve(settings: Settings, page: &'static str) -> io::Result<()> {
+pub(crate) async fn serve(settings: Settings, title: &str, hint: &str) -> io::Result<()> {
+    let page = include_str!("page.html").replace("{title}", title).replace("{hint}", hint);
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".to_owned());
     let listener = TcpListener::bind(address).await?;
     let store = Arc::new(MemoryStore::new());
     let engine = Engine::new(store, Arc::new(SystemClock), Arc::new(Counted::default()), Options::default());
     let demo = Hosted::new(Arc::new(Demo::new()), RunOptions::new());
     let app = App::new(engine, Agents::new().with("demo", Arc::new(demo)), settings);
-    let routes = router(app.clone()).route("/", get(async move || Html(page)));
+    let routes = router(app.clone()).route("/", get(async move || Html(page.clone())));
     writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
     let stop = async {
         let _ = tokio::signal::ctrl_c().await;

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
 use crate::idle::{Idle, check_size, mint_run_id};
-use crate::input::Input;
+use crate::input::{Input, run_of_query};
 use crate::runs::{Joined, Phase};
 use crate::settings::Mode;
 use crate::stream::{Dialect, Encoding, RunReader};
@@ -17,7 +17,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use threadline_log::delivery::Delivery;
 use threadline_log::run::RunInfo;
-use threadline_log::{Attached, Error, Incarnation, RunId, RunNo, ThreadKey};
+use threadline_log::{Attached, Error, Incarnation, RunNo, ThreadKey};
 use tokio::sync::watch;
 
 /// About how many bytes of records are read at once to come to a cursor.
@@ -88,7 +88,7 @@ pub(super) async fn runs_of(app: &App, thread: &ThreadKey) -> Result<Vec<RunInfo
 /// The run that a request names; the last one that was started, if it names none.
 pub(super) fn find_run<'r>(runs: &'r [RunInfo], id: Option<&str>) -> Result<Option<&'r RunInfo>, Refusal> {
     let Some(id) = id else { return Ok(runs.last()) };
-    let id = RunId::new(id).map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))?;
+    let id = run_of_query(id)?;
     let found = runs.iter().find(|run| run.id == id);
     Ok(Some(found.ok_or_else(|| Refusal::from(Error::NoRun(id.to_string())))?))
 }

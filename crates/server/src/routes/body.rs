@@ -62,7 +62,8 @@ pub(super) fn all_events(encoding: Encoding, frames: Vec<u8>) -> Response<Body> 
     with_events(encoding, Body::from(frames))
 }
 
-fn with_events(encoding: Encoding, body: Body) -> Response<Body> {
+/// An answer of events in any body.
+pub(super) fn with_events(encoding: Encoding, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();

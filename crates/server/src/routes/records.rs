@@ -1,17 +1,18 @@
 //! `GET /v1/threads/{thread}/events`: the records of a thread as they are, of all its runs and branches.
 
 use super::attach::cursor;
+use super::body;
 use super::parameters::{Name, Parameters};
 use crate::app::App;
 use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
-use crate::input::thread_of_path;
+use crate::input::{run_of_query, thread_of_path};
 use crate::stream::Encoding;
 use crate::stream::reader::Cut;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -61,8 +62,7 @@ pub(super) async fn events(
     };
     let run = match &options.run {
         Some(id) => {
-            let id =
-                RunId::new(id).map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))?;
+            let id = run_of_query(id)?;
             Some(app.engine().run_named(&thread, &id).await?.no)
         }
         None => None,
@@ -176,10 +176,7 @@ fn live(app: &App, thread: ThreadKey, follower: Follower, run: Option<RunNo>) ->
         live.is_cut = frames.is_err();
         Some((frames, live))
     });
-    let mut response = Response::new(Body::from_stream(frames));
-    response.headers_mut().insert(header::CONTENT_TYPE, Encoding::Sse.content_type());
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    body::with_events(Encoding::Sse, Body::from_stream(frames))
 }
 
 impl Live {

@@ -2,8 +2,8 @@
 
 use super::parameters::{Name, Parameters};
 use crate::app::App;
-use crate::error::{Code, Refusal};
-use crate::input::thread_of_path;
+use crate::error::Refusal;
+use crate::input::{run_of_query, thread_of_path};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -58,8 +58,7 @@ async fn snapshot(
     let engine = app.engine();
     let run = match &options.run {
         Some(id) => {
-            let id =
-                RunId::new(id).map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))?;
+            let id = run_of_query(id)?;
             Some(engine.run_named(&thread, &id).await?.no)
         }
         None => None,
