@@ -2,6 +2,7 @@
 
 use crate::serve::ServeArgs;
 use crate::store::StoreCommand;
+use crate::token::TokenArgs;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadline_protocol::UnknownWords;
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     Filter(Filter),
     #[command(flatten)]
     Store(StoreCommand),
+    Token(TokenArgs),
 }
 
 #[derive(Debug, Subcommand)]

@@ -15,6 +15,7 @@ mod report;
 mod serve;
 mod sink;
 mod store;
+mod token;
 mod translate;
 
 use args::{Args, Command, Filter};
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     match args.command.unwrap_or(Command::Serve(args.serve)) {
         Command::Serve(args) => serve::run(&args),
         Command::Filter(filter) => run_filter(&filter),
+        Command::Token(args) => token::run(&args),
         Command::Store(command) => store::run(&command),
     }
 }

@@ -1,10 +1,11 @@
 //! What all routes share.
 
+use crate::access::{Authority, Caller};
 use crate::agents::Agents;
-use crate::error::Refusal;
-use crate::input::Input;
+use crate::error::{Code, Refusal};
+use crate::input::{Input, thread_of_path};
 use crate::runs::Runs;
-use crate::scope::ScopeResolver;
+use crate::scope::{Asked, ScopeResolver};
 use crate::settings::Settings;
 use crate::stream::{Dialect, View};
 use axum::http::HeaderMap;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::buffered::Aggregators;
 use threadline_log::delivery::Delivery;
-use threadline_log::{Engine, Incarnation, RunNo, ThreadKey};
+use threadline_log::{Engine, Error, Incarnation, RunNo, Scope, ThreadKey};
 use tokio_util::sync::CancellationToken;
 
 /// A server without its connections. Clones are the same one.
@@ -27,6 +28,8 @@ struct Inner {
     agents: Agents,
     runs: Runs,
     scopes: Arc<dyn ScopeResolver>,
+    /// None where nobody need prove anything.
+    authority: Option<Arc<Authority>>,
     settings: Settings,
     stopping: CancellationToken,
 }
@@ -52,7 +55,9 @@ impl App {
         let runs =
             Runs::new(engine.clone(), settings.runs.clone(), Duration::from_millis((lease / 3).max(1)));
         let stopping = CancellationToken::new();
-        Self { inner: Arc::new(Inner { engine, agents, runs, scopes, settings, stopping }) }
+        // If it is not said who can prove what, nobody can.
+        let authority = settings.auth.is_on().then(Arc::default);
+        Self { inner: Arc::new(Inner { engine, agents, runs, scopes, authority, settings, stopping }) }
     }
 
     /// With aggregators of one's own for buffered runs, whatever `runs.aggregate` says. Said before it is cloned.
@@ -61,6 +66,19 @@ impl App {
         let inner = Arc::make_mut(&mut self.inner);
         inner.runs = inner.runs.clone().with_aggregators(aggregators);
         self
+    }
+
+    /// With somebody who says who callers are. Said before it is cloned.
+    #[must_use]
+    pub fn with_authority(mut self, authority: Arc<Authority>) -> Self {
+        Arc::make_mut(&mut self.inner).authority = Some(authority);
+        self
+    }
+
+    /// Who says who callers are; nobody, if they need not prove anything.
+    #[must_use]
+    pub fn authority(&self) -> Option<&Arc<Authority>> {
+        self.inner.authority.as_ref()
     }
 
     /// Where threads are.
@@ -93,21 +111,50 @@ impl App {
         &self.inner.stopping
     }
 
-    /// The thread that a request is about, in the scope that it is for.
+    /// The thread that a request names in its body, in the scope that it is for.
     ///
     /// # Errors
-    /// As [`ScopeResolver::scope`].
-    pub fn thread(&self, headers: &HeaderMap, input: &Input) -> Result<ThreadKey, Refusal> {
-        let scope = self.inner.scopes.scope(headers, Some(input))?;
-        Ok(ThreadKey::new(scope, input.thread.clone()))
+    /// As [`ScopeResolver::scope`], or if the caller may not see it.
+    pub fn thread(&self, caller: &Caller, headers: &HeaderMap, input: &Input) -> Result<ThreadKey, Refusal> {
+        self.seen(caller, ThreadKey::new(self.scope_of(caller, headers, Some(input))?, input.thread.clone()))
     }
 
-    /// Who a request without a body is for.
+    /// The thread that a request names in its path, in the scope that it is for.
     ///
     /// # Errors
-    /// As [`ScopeResolver::scope`].
-    pub fn scope(&self, headers: &HeaderMap) -> Result<threadline_log::Scope, Refusal> {
-        self.inner.scopes.scope(headers, None)
+    /// As [`ScopeResolver::scope`], or if the caller may not see it.
+    pub fn thread_named(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        name: &str,
+    ) -> Result<ThreadKey, Refusal> {
+        self.seen(caller, ThreadKey::new(self.scope_of(caller, headers, None)?, thread_of_path(name)?))
+    }
+
+    /// Who a request is for that is about all threads.
+    ///
+    /// # Errors
+    /// As [`ScopeResolver::scope`], or if the caller may see one thread only.
+    pub fn scope(&self, caller: &Caller, headers: &HeaderMap) -> Result<Scope, Refusal> {
+        if caller.only_thread().is_some() {
+            return Err(Refusal::new(Code::Forbidden, "the ticket is for one thread"));
+        }
+        self.scope_of(caller, headers, None)
+    }
+
+    fn scope_of(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        input: Option<&Input>,
+    ) -> Result<Scope, Refusal> {
+        self.inner.scopes.scope(&Asked { identity: caller.identity(), headers, input })
+    }
+
+    /// A thread that a caller may not see is not there.
+    fn seen(&self, caller: &Caller, thread: ThreadKey) -> Result<ThreadKey, Refusal> {
+        if caller.may_see(&thread.thread) { Ok(thread) } else { Err(Error::NoThread(thread).into()) }
     }
 
     /// One client's view of a run, whose records so far went through `delivery`.

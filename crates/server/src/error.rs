@@ -19,6 +19,8 @@ pub enum Code {
     Compacted,
     /// Stored data is damaged.
     Damaged,
+    /// The caller may not do this.
+    Forbidden,
     /// The `Host` header names another server.
     HostNotAllowed,
     /// Something else went wrong here.
@@ -39,6 +41,8 @@ pub enum Code {
     NoActiveRun,
     /// There is no such route.
     NotFound,
+    /// The page that calls is of an origin that may not.
+    OriginNotAllowed,
     /// It may or may not have been done.
     OutcomeUnknown,
     /// The body did not come in time.
@@ -65,6 +69,8 @@ pub enum Code {
     ThreadReplaced,
     /// The records were removed by retention.
     Trimmed,
+    /// It is not known who is calling.
+    Unauthorized,
     /// The body is not JSON by its content type.
     UnsupportedMediaType,
 }
@@ -87,7 +93,8 @@ impl Code {
             Self::AgentNotFound => ("agent_not_found", StatusCode::NOT_FOUND),
             Self::Compacted => ("compacted", StatusCode::GONE),
             Self::Damaged => ("damaged", StatusCode::INTERNAL_SERVER_ERROR),
-            Self::HostNotAllowed => ("host_not_allowed", StatusCode::MISDIRECTED_REQUEST),
+            Self::Forbidden => ("forbidden", StatusCode::FORBIDDEN),
+            Self::HostNotAllowed => ("host_not_allowed", StatusCode::FORBIDDEN),
             Self::Internal => ("internal", StatusCode::INTERNAL_SERVER_ERROR),
             Self::InterruptAnswered => ("interrupt_answered", StatusCode::CONFLICT),
             Self::InterruptsOpen => ("interrupts_open", StatusCode::CONFLICT),
@@ -97,6 +104,7 @@ impl Code {
             Self::MethodNotAllowed => ("method_not_allowed", StatusCode::METHOD_NOT_ALLOWED),
             Self::NoActiveRun => ("no_active_run", StatusCode::CONFLICT),
             Self::NotFound => ("not_found", StatusCode::NOT_FOUND),
+            Self::OriginNotAllowed => ("origin_not_allowed", StatusCode::FORBIDDEN),
             Self::OutcomeUnknown => ("outcome_unknown", StatusCode::SERVICE_UNAVAILABLE),
             Self::RequestTimeout => ("request_timeout", StatusCode::REQUEST_TIMEOUT),
             Self::RequestTooLarge => ("request_too_large", StatusCode::PAYLOAD_TOO_LARGE),
@@ -110,6 +118,7 @@ impl Code {
             Self::ThreadNotFound => ("thread_not_found", StatusCode::NOT_FOUND),
             Self::ThreadReplaced => ("thread_replaced", StatusCode::GONE),
             Self::Trimmed => ("trimmed", StatusCode::GONE),
+            Self::Unauthorized => ("unauthorized", StatusCode::UNAUTHORIZED),
             Self::UnsupportedMediaType => ("unsupported_media_type", StatusCode::UNSUPPORTED_MEDIA_TYPE),
         }
     }
@@ -193,6 +202,9 @@ impl IntoResponse for Refusal {
         let mut response = (self.code.status(), Json(json!({ "error": error }))).into_response();
         if self.code.status() == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        }
+        if self.code == Code::Unauthorized {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }

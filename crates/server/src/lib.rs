@@ -2,6 +2,7 @@
 //!
 //! [`App`] is a server without its connections; [`router`] its routes, for who has a server already; [`serve`] does the rest.
 
+pub mod access;
 pub mod agents;
 mod app;
 mod capabilities;
@@ -24,6 +25,6 @@ pub use app::App;
 pub use error::{Code, Refusal};
 pub use input::Input;
 pub use listener::{serve, serve_with};
-pub use routes::router;
+pub use routes::{Endpoint, endpoints, router};
 pub use settings::Settings;
 pub use upkeep::keep_up;

@@ -1,5 +1,6 @@
 //! Who a request is for.
 
+use crate::access::Identity;
 use crate::error::{Code, Refusal};
 use crate::input::Input;
 use crate::settings::ScopeSettings;
@@ -10,15 +11,28 @@ use threadline_log::names::Owner;
 
 /// Says which app and user a request is for, before anything else is done with it.
 pub trait ScopeResolver: Send + Sync + fmt::Debug + 'static {
-    /// The scope of a request with these headers, and this body if it has one.
+    /// The scope of a request.
     ///
     /// # Errors
     /// If the request does not say, or may not.
-    fn scope(&self, headers: &HeaderMap, input: Option<&Input>) -> Result<Scope, Refusal>;
+    fn scope(&self, asked: &Asked<'_>) -> Result<Scope, Refusal>;
 }
 
+/// What a request says about who it is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What its caller has proved to be, if that must be proved.
+    pub identity: Option<&'a Identity>,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// Its body, if it has one.
+    pub input: Option<&'a Input>,
+}
+
+/// What a caller has proved comes before everything. Props are what a page says, so that they count only where nothing must be proved.
 impl ScopeResolver for ScopeSettings {
-    fn scope(&self, headers: &HeaderMap, input: Option<&Input>) -> Result<Scope, Refusal> {
+    fn scope(&self, asked: &Asked<'_>) -> Result<Scope, Refusal> {
+        let Asked { identity, headers, input } = *asked;
         let header = |name: &Option<String>| -> Result<Option<String>, Refusal> {
             let Some(value) = name.as_ref().and_then(|name| headers.get(name)) else { return Ok(None) };
             let text = std::str::from_utf8(value.as_bytes());
@@ -27,14 +41,22 @@ impl ScopeResolver for ScopeSettings {
             })?;
             Ok(Some(text.to_owned()))
         };
+        let input = input.filter(|_| identity.is_none());
         let prop = |name: &Option<String>| name.as_ref().and_then(|name| input?.prop(name));
+        let (app, user) = identity.map_or((None, None), |known| (known.app.clone(), known.user.clone()));
         let owner = |said: Option<String>, default: &str| {
             let name = said.unwrap_or_else(|| default.to_owned());
             Owner::new(name).map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))
         };
         Ok(Scope {
-            app: owner(header(&self.app_header)?.or_else(|| prop(&self.app_prop)), &self.app)?,
-            user: owner(header(&self.user_header)?.or_else(|| prop(&self.user_prop)), &self.user)?,
+            app: match app {
+                Some(app) => owner(Some(app), "")?,
+                None => owner(header(&self.app_header)?.or_else(|| prop(&self.app_prop)), &self.app)?,
+            },
+            user: match user {
+                Some(user) => owner(Some(user), "")?,
+                None => owner(header(&self.user_header)?.or_else(|| prop(&self.user_prop)), &self.user)?,
+            },
         })
     }
 }
@@ -52,7 +74,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         let mut settings = ScopeSettings::default();
         let user = |settings: &ScopeSettings, headers: &HeaderMap| {
-            settings.scope(headers, Some(&input)).unwrap().user.to_string()
+            settings.scope(&Asked { identity: None, headers, input: Some(&input) }).unwrap().user.to_string()
         };
         assert_eq!(user(&settings, &headers), "default");
         settings.user_prop = Some("userId".to_owned());
@@ -62,6 +84,7 @@ mod tests {
         settings.user_header = Some("X-User".to_owned());
         assert_eq!(user(&settings, &headers), "header");
         headers.insert("x-user", HeaderValue::from_bytes(b"\xff").unwrap());
-        assert_eq!(settings.scope(&headers, None).unwrap_err().code, Code::InvalidParameter);
+        let asked = Asked { identity: None, headers: &headers, input: None };
+        assert_eq!(settings.scope(&asked).unwrap_err().code, Code::InvalidParameter);
     }
 }

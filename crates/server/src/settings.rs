@@ -1,6 +1,11 @@
 //! What the server can be told, with its defaults. `threadline.toml` has the same names.
 
+mod auth;
+
+pub use auth::{AuthSettings, JwtAlgorithm, JwtSettings};
+
 use crate::duration::optional_duration;
+use axum::http::Uri;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -15,6 +20,8 @@ pub struct Settings {
     pub agents: BTreeMap<String, AgentSettings>,
     /// Whose routes have no name in them. If it is not said, the only agent, or the first by name.
     pub default_agent: Option<String>,
+    /// Who may call.
+    pub auth: AuthSettings,
     /// Who threads belong to.
     pub scope: ScopeSettings,
     /// Where routes are.
@@ -33,6 +40,9 @@ pub enum SettingsError {
     /// A path that is none.
     #[error("a path begins with / and has no braces. path={0}")]
     Path(String),
+    /// An origin that is none.
+    #[error("an origin is a scheme and a host, such as https://chat.example. origin={0}")]
+    Origin(String),
     /// A path that is there already.
     #[error("two routes have the same path. path={0}")]
     PathTaken(String),
@@ -42,7 +52,7 @@ impl Settings {
     /// Whether routes can be made of them.
     ///
     /// # Errors
-    /// If a path is none, or is there twice.
+    /// If a path or an origin is none, or a path is there twice.
     pub fn check(&self) -> Result<(), SettingsError> {
         let Paths { base, run, run_alias, connect, history, cancel, capabilities } = &self.paths;
         let mut taken: HashSet<&str> = HashSet::from(["/agents", "/healthz", "/readyz"]);
@@ -59,8 +69,23 @@ impl Settings {
                 return Err(SettingsError::PathTaken(path.clone()));
             }
         }
-        Ok(())
+        match self.http.origins.iter().find(|origin| !is_origin(origin)) {
+            Some(origin) => Err(SettingsError::Origin(origin.clone())),
+            None => Ok(()),
+        }
     }
+}
+
+/// Whether a browser would write it like this. A pattern is none.
+fn is_origin(text: &str) -> bool {
+    let Ok(uri) = text.parse::<Uri>() else { return false };
+    uri.scheme().is_some()
+        && uri.authority().is_some()
+        && !text.contains('*')
+        && !text.ends_with('/')
+        && matches!(uri.path(), "" | "/")
+        && uri.query().is_none()
+        && text == text.to_lowercase()
 }
 
 /// An agent behind a URL.
@@ -312,6 +337,10 @@ impl Default for HistorySettings {
 pub struct HttpSettings {
     /// Names that the `Host` header may have, beside those of this machine itself.
     pub hosts: Vec<String>,
+    /// Origins whose pages may call, exactly as browsers write them: `https://chat.example`.
+    pub origins: Vec<String>,
+    /// Whether their pages may send cookies and the like.
+    pub credentials: bool,
     /// The largest body of a request.
     pub request_bytes_max: usize,
     /// How long the head of a request may take.
@@ -334,6 +363,8 @@ impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             hosts: Vec::new(),
+            origins: Vec::new(),
+            credentials: false,
             request_bytes_max: 32 * 1024 * 1024,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
@@ -396,6 +427,13 @@ mod tests {
         ] {
             assert_eq!(read(&format!("[paths]\n{paths}")).unwrap().check(), Err(error));
         }
+        for origin in
+            ["*", "chat.example", "https://*.example", "https://chat.example/", "https://Chat.example"]
+        {
+            let settings = read(&format!("[http]\norigins = [{origin:?}]")).unwrap();
+            assert_eq!(settings.check(), Err(SettingsError::Origin(origin.to_owned())));
+        }
+        assert_eq!(read("[http]\norigins = [\"http://[::1]:3000\"]").unwrap().check(), Ok(()));
         assert_eq!(read("[paths]\nrun = \"\"\nbase = \"/x\"").unwrap().check(), Ok(()));
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// agent, the built-in demo agent is there; it needs no model.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen: a loopback address and a port; port 0 takes any that is free [default: 127.0.0.1:8000]
+    /// Where to listen: an address and a port; port 0 takes any that is free [default: 127.0.0.1:8000]
     #[arg(long, value_name = "ADDR", env = "THREADLINE_LISTEN")]
     pub(crate) listen: Option<String>,
     /// The directory of the store, or `memory:` to keep nothing [default: threadline-data]
@@ -17,6 +17,9 @@ pub(crate) struct ServeArgs {
     /// An agent to stand in front of, by a name and its URL; may be repeated, the first is the default one
     #[arg(long, value_name = "NAME=URL")]
     pub(crate) agent: Vec<String>,
+    /// The tokens that callers need, which `threadline token` makes; without any, everybody who can reach the server may call
+    #[arg(long, value_name = "FILE", env = "THREADLINE_TOKENS")]
+    pub(crate) tokens: Option<PathBuf>,
     /// A configuration file; `threadline.toml` in the current directory is read if it is there
     #[arg(long, value_name = "FILE", env = "THREADLINE_CONFIG")]
     pub(crate) config: Option<PathBuf>,

@@ -56,8 +56,11 @@ impl Config {
             settings.default_agent.get_or_insert_with(|| name.to_owned());
             settings.agents.insert(name.to_owned(), AgentSettings::at(url));
         }
+        if let Some(tokens) = &args.tokens {
+            settings.auth.tokens = Some(tokens.clone());
+        }
         settings.check().map_err(|error| Failure::Usage(error.to_string()))?;
-        Ok(Self { listen: loopback(&listen)?, store: store.into(), log, settings })
+        Ok(Self { listen: address(&listen, &settings)?, store: store.into(), log, settings })
     }
 }
 
@@ -69,16 +72,16 @@ fn read_file(path: &Path, must_exist: bool) -> Result<Table, Failure> {
     text.parse().map_err(|error: toml::de::Error| Failure::invalid(path, &error.to_string().trim_end()))
 }
 
-/// Who can reach the server can read and run everything: so far it knows no users.
-fn loopback(listen: &str) -> Result<SocketAddr, Failure> {
+/// Who can reach the server can read and run everything, unless callers must prove who they are.
+fn address(listen: &str, settings: &Settings) -> Result<SocketAddr, Failure> {
     let address: SocketAddr = listen.parse().map_err(|_other| {
         Failure::Usage(format!(
             "--listen takes an address and a port, such as 127.0.0.1:8000. given={listen}"
         ))
     })?;
-    if !address.ip().is_loopback() {
+    if !address.ip().is_loopback() && !settings.auth.is_on() {
         return Err(Failure::Usage(format!(
-            "this version knows no users yet, and listens on loopback addresses only. given={listen}"
+            "others can reach that address, and anybody could read and run everything: say --tokens FILE, or listen on a loopback address. given={listen}"
         )));
     }
     Ok(address)

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::{Engine, Options};
+use threadline_server::access::{Authority, watch};
 use threadline_server::settings::{Mode, RunSettings};
 use threadline_server::{App, Settings, keep_up, serve};
 use tokio::net::TcpListener;
@@ -56,12 +57,22 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     if !orphans.is_empty() {
         tracing::warn!(runs = orphans.len(), "runs of an earlier process were closed as abandoned");
     }
-    let app = App::new(engine.clone(), agents, settings(config));
+    let mut app = App::new(engine.clone(), agents, settings(config));
+    let mut watching = None;
+    if config.settings.auth.is_on() {
+        let authority = Authority::open(&config.settings.auth);
+        let authority = Arc::new(authority.map_err(|error| Failure::Environment(error.to_string()))?);
+        watching = Some(tokio::spawn(watch(Arc::clone(&authority))));
+        app = app.with_authority(authority);
+    }
     // A server does not end because nobody listens to its greeting.
     let _ = greet(config, &app, &address.to_string());
     let upkeep = tokio::spawn(keep_up(engine.clone(), UPKEEP));
     let served = serve(listener, app, stopped()).await;
     upkeep.abort();
+    if let Some(watching) = watching {
+        watching.abort();
+    }
     engine.store().close().await;
     served.map_err(Failure::write)
 }

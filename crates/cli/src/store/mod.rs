@@ -9,7 +9,7 @@ mod import;
 pub(crate) mod opened;
 mod show;
 mod threads;
-mod time;
+pub(crate) mod time;
 
 pub(crate) use args::StoreCommand;
 

@@ -40,7 +40,7 @@ fn a_server_that_cannot_be_is_told_why() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("an address").to_string();
     for (args, code, said) in [
-        (["--listen", "0.0.0.0:0"], 2, "listens on loopback addresses only. given=0.0.0.0:0"),
+        (["--listen", "0.0.0.0:0"], 2, "say --tokens FILE, or listen on a loopback address. given=0.0.0.0:0"),
         (["--listen", "8000"], 2, "--listen takes an address and a port"),
         (["--listen", &taken], 3, "cannot listen on"),
         (["--agent", "chat"], 2, "--agent takes a name and a URL"),
@@ -49,6 +49,7 @@ fn a_server_that_cannot_be_is_told_why() {
         (["--config", &broken], 2, "broken.toml"),
         (["--config", "no/such/file"], 3, "cannot read no/such/file"),
         (["--log", "a=b=c"], 2, "--log: "),
+        (["--tokens", "no/such/file"], 3, "cannot read no/such/file"),
     ] {
         let ran = threadline(&[&["serve", "--store", "memory:"], &args[..]].concat(), "");
         assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
@@ -164,4 +165,37 @@ fn what_is_no_event_is_unreadable_to_fold_as_to_others() {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.text().contains("\"rule\": \"unreadable\""), "{}", ran.text());
     assert_eq!(threadline(&["fold", "--lenient"], "no event\n").code, 1);
+}
+
+#[test]
+fn tokens_are_made_listed_and_revoked() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("tokens.jsonl").to_str().expect("text").to_owned();
+    let token = |args: &[&str]| threadline(&[&["token", "--tokens", &file], args].concat(), "");
+    let made =
+        token(&["create", "--user", "ann", "--permission", "read", "--expires", "24h", "--note", "reports"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let text = made.text().trim_end().to_owned();
+    let (id, secret) = text.strip_prefix("tl_").and_then(|rest| rest.split_once('_')).expect("a token");
+    assert_eq!((id.len(), secret.len()), (12, 64));
+    let kept = std::fs::read_to_string(&file).expect("the file");
+    assert!(kept.contains(id) && !kept.contains(secret), "{kept}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&file).expect("the file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    assert_eq!(token(&["create"]).code, 0);
+    let listed = token(&["list"]).text().to_owned();
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    assert!(
+        listed.lines().nth(1).is_some_and(|line| line.contains(id) && line.ends_with("reports")),
+        "{listed}"
+    );
+    let refused = token(&["revoke", id, "nobody"]);
+    assert_eq!((refused.code, token(&["list"]).text().lines().count()), (2, 3), "{}", refused.stderr);
+    assert_eq!(token(&["revoke", id]).code, 0);
+    assert!(!std::fs::read_to_string(&file).expect("the file").contains(id));
+    assert_eq!(token(&["create", "--permission", "root"]).code, 2);
 }

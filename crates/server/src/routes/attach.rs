@@ -1,7 +1,8 @@
 //! `POST /agents/{agent}/connect`: attaching to a thread.
 
 use super::body;
-use super::parameters::{Name, Parameters};
+use super::parameters::{AgentName, Parameters};
+use crate::access::Caller;
 use crate::app::App;
 use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
@@ -33,43 +34,24 @@ pub(super) struct Options {
     run: Option<String>,
 }
 
-/// Attaching to a thread of a named agent.
-pub(super) async fn named(
+/// Attaching to a thread.
+pub(super) async fn connect(
     State(app): State<App>,
-    Name(agent): Name,
+    caller: Caller,
+    AgentName(agent): AgentName,
     Parameters(options): Parameters<Options>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    connect(&app, Some(&agent), &options, &headers, body).await
-}
-
-/// Attaching to a thread of the default agent.
-pub(super) async fn default(
-    State(app): State<App>,
-    Parameters(options): Parameters<Options>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Refusal> {
-    connect(&app, None, &options, &headers, body).await
-}
-
-async fn connect(
-    app: &App,
-    agent: Option<&str>,
-    options: &Options,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Response, Refusal> {
-    app.agents().get(agent)?;
-    let input = Input::read(&body::read(app, headers, body).await?)?;
-    let thread = app.thread(headers, &input)?;
-    let dialect = Dialect { encoding: Encoding::accepted(headers), is_legacy: input.is_legacy() };
-    let attaching = Attaching { app, thread: &thread, dialect, input: &input };
-    if let Some(cursor) = cursor(headers, options.after.as_deref())? {
+    app.agents().get(agent.as_deref())?;
+    let input = Input::read(&body::read(&app, &headers, body).await?)?;
+    let thread = app.thread(&caller, &headers, &input)?;
+    let dialect = Dialect { encoding: Encoding::accepted(&headers), is_legacy: input.is_legacy() };
+    let attaching = Attaching { app: &app, thread: &thread, dialect, input: &input };
+    if let Some(cursor) = cursor(&headers, options.after.as_deref())? {
         return attaching.after(cursor).await;
     }
-    let runs = runs_of(app, &thread).await?;
+    let runs = runs_of(&app, &thread).await?;
     let run = find_run(&runs, options.run.as_deref())?;
     match run {
         Some(run) if run.is_running() => attaching.to_run(run.no).await,

@@ -1,6 +1,6 @@
 //! `GET /agents` and `GET /agents/{agent}/capabilities`: who is there, and what they can do.
 
-use super::parameters::Name;
+use super::parameters::AgentName;
 use crate::app::App;
 use crate::capabilities::with_ours;
 use crate::error::Refusal;
@@ -16,17 +16,11 @@ pub(super) async fn agents(State(app): State<App>) -> Json<Value> {
     Json(json!({ "agents": agents }))
 }
 
-/// What a named agent can do.
-pub(super) async fn named(State(app): State<App>, Name(agent): Name) -> Result<Json<Value>, Refusal> {
-    capabilities(&app, Some(&agent)).await
-}
-
-/// What the default agent can do.
-pub(super) async fn default(State(app): State<App>) -> Result<Json<Value>, Refusal> {
-    capabilities(&app, None).await
-}
-
-async fn capabilities(app: &App, agent: Option<&str>) -> Result<Json<Value>, Refusal> {
-    let (_, agent) = app.agents().get(agent)?;
+/// What an agent can do.
+pub(super) async fn capabilities(
+    State(app): State<App>,
+    AgentName(agent): AgentName,
+) -> Result<Json<Value>, Refusal> {
+    let (_, agent) = app.agents().get(agent.as_deref())?;
     Ok(Json(Value::Object(with_ours(agent.capabilities().await))))
 }

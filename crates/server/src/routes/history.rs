@@ -2,7 +2,8 @@
 
 use super::attach::{find_run, runs_of};
 use super::body;
-use super::parameters::{Name, Parameters};
+use super::parameters::{AgentName, Parameters};
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::idle::{Idle, check_size, mint_run_id, started, text};
@@ -34,48 +35,29 @@ pub(super) struct Options {
     run: Option<String>,
 }
 
-/// The history of a thread of a named agent.
-pub(super) async fn named(
+/// The history of a thread.
+pub(super) async fn history(
     State(app): State<App>,
-    Name(agent): Name,
+    caller: Caller,
+    AgentName(agent): AgentName,
     Parameters(options): Parameters<Options>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    history(&app, Some(&agent), &options, &headers, body).await
-}
-
-/// The history of a thread of the default agent.
-pub(super) async fn default(
-    State(app): State<App>,
-    Parameters(options): Parameters<Options>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Refusal> {
-    history(&app, None, &options, &headers, body).await
-}
-
-async fn history(
-    app: &App,
-    agent: Option<&str>,
-    options: &Options,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Response, Refusal> {
-    app.agents().get(agent)?;
-    let input = Input::read(&body::read(app, headers, body).await?)?;
-    let thread = app.thread(headers, &input)?;
+    app.agents().get(agent.as_deref())?;
+    let input = Input::read(&body::read(&app, &headers, body).await?)?;
+    let thread = app.thread(&caller, &headers, &input)?;
     let settings = &app.settings().history;
     let telling = Telling {
-        app,
-        dialect: Dialect { encoding: Encoding::accepted(headers), is_legacy: input.is_legacy() },
+        app: &app,
+        dialect: Dialect { encoding: Encoding::accepted(&headers), is_legacy: input.is_legacy() },
         run_id: input.run.clone().unwrap_or_else(mint_run_id),
         lifecycle: options.lifecycle.unwrap_or(settings.lifecycle),
         state: options.state.unwrap_or(settings.state),
         thread: &thread,
     };
     let told = async {
-        let runs = runs_of(app, &thread).await?;
+        let runs = runs_of(&app, &thread).await?;
         let run = find_run(&runs, options.run.as_deref())?;
         match run.filter(|run| run.is_running() && options.follow.unwrap_or(settings.follow)) {
             Some(run) => telling.and_follow(&runs, run).await,

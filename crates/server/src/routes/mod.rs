@@ -7,10 +7,12 @@ mod discovery;
 mod health;
 mod history;
 mod hosts;
+mod origins;
 mod parameters;
 mod records;
 mod run;
 mod snapshots;
 mod table;
+mod tickets;
 
-pub use table::router;
+pub use table::{Endpoint, endpoints, router};

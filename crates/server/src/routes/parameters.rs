@@ -4,6 +4,7 @@ use crate::error::{Code, Refusal};
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use std::collections::HashMap;
 
 /// The query of a request.
 pub(super) struct Parameters<T>(pub(super) T);
@@ -29,5 +30,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
         let path = Path::from_request_parts(parts, state).await;
         let Path(name) = path.map_err(|error| Refusal::new(Code::InvalidParameter, error.body_text()))?;
         Ok(Self(name))
+    }
+}
+
+/// The agent in a path; none is the default one.
+pub(super) struct AgentName(pub(super) Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for AgentName {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let path = Path::<HashMap<String, String>>::from_request_parts(parts, state).await;
+        let Path(mut names) =
+            path.map_err(|error| Refusal::new(Code::InvalidParameter, error.body_text()))?;
+        Ok(Self(names.remove("agent")))
     }
 }

@@ -3,10 +3,11 @@
 use super::attach::cursor;
 use super::body;
 use super::parameters::{Name, Parameters};
+use crate::access::Caller;
 use crate::app::App;
 use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
-use crate::input::{run_of_query, thread_of_path};
+use crate::input::run_of_query;
 use crate::stream::Encoding;
 use crate::stream::reader::Cut;
 use axum::Json;
@@ -48,11 +49,12 @@ pub(super) struct Options {
 /// A page of records, or with `Accept: text/event-stream` all of them and then those to come.
 pub(super) async fn events(
     State(app): State<App>,
+    caller: Caller,
     Name(thread): Name,
     Parameters(options): Parameters<Options>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let thread = ThreadKey::new(app.scope(&headers)?, thread_of_path(&thread)?);
+    let thread = app.thread_named(&caller, &headers, &thread)?;
     let info = app.engine().store().thread(&thread).await?;
     let from = match after(&headers, options.after.as_deref())? {
         After::Start => info.offsets.start,

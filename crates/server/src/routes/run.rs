@@ -2,7 +2,8 @@
 
 use super::attach::{Attaching, watched};
 use super::body;
-use super::parameters::Name;
+use super::parameters::AgentName;
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::input::Input;
@@ -15,29 +16,17 @@ use axum::response::Response;
 use threadline_log::delivery::Delivery;
 use threadline_log::{RunWriter, Started, ThreadKey};
 
-/// A run of a named agent.
-pub(super) async fn named(
+/// A run.
+pub(super) async fn run(
     State(app): State<App>,
-    Name(agent): Name,
+    caller: Caller,
+    AgentName(agent): AgentName,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    run(&app, Some(&agent), headers, body).await
-}
-
-/// A run of the default agent.
-pub(super) async fn default(
-    State(app): State<App>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Refusal> {
-    run(&app, None, headers, body).await
-}
-
-async fn run(app: &App, agent: Option<&str>, headers: HeaderMap, body: Body) -> Result<Response, Refusal> {
-    let (agent, backend) = app.agents().get(agent)?;
-    let input = Input::read_run(&body::read(app, &headers, body).await?)?;
-    let thread = app.thread(&headers, &input)?;
+    let (agent, backend) = app.agents().get(agent.as_deref())?;
+    let input = Input::read_run(&body::read(&app, &headers, body).await?)?;
+    let thread = app.thread(&caller, &headers, &input)?;
     let dialect = Dialect { encoding: Encoding::accepted(&headers), is_legacy: input.is_legacy() };
     let run = input.run.clone().ok_or_else(|| Refusal::input("/runId", "missing field runId"))?;
     let start = Start {
@@ -48,13 +37,13 @@ async fn run(app: &App, agent: Option<&str>, headers: HeaderMap, body: Body) -> 
         agent: agent.to_owned(),
         backend: backend.clone(),
     };
-    let attaching = Attaching { app, thread: &thread, dialect, input: &input };
+    let attaching = Attaching { app: &app, thread: &thread, dialect, input: &input };
     match app.runs().start(start).await? {
         Begun { started: Started::New(writer), joined: Some(joined) } => {
             Ok(attaching.to_live(writer.incarnation, writer.run, joined))
         }
         Begun { started: Started::New(writer), joined: None } => {
-            from_the_start(app, &thread, &writer, dialect).await
+            from_the_start(&app, &thread, &writer, dialect).await
         }
         Begun { started: Started::Known(run), .. } => attaching.to_run(run).await,
     }

@@ -1,9 +1,10 @@
 //! `GET /v1/threads/{thread}/messages`, `/state` and `/runs`: how things are, or were.
 
 use super::parameters::{Name, Parameters};
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::Refusal;
-use crate::input::{run_of_query, thread_of_path};
+use crate::input::run_of_query;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -27,11 +28,12 @@ pub(super) struct Options {
 /// The messages of a branch.
 pub(super) async fn messages(
     State(app): State<App>,
+    caller: Caller,
     Name(thread): Name,
     Parameters(options): Parameters<Options>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let (thread, snapshot, run) = snapshot(&app, &thread, &options, &headers).await?;
+    let (thread, snapshot, run) = snapshot(&app, &caller, &thread, &options, &headers).await?;
     let messages: Vec<String> = snapshot.fold.messages().map(Message::to_json).collect();
     Ok(answer(&thread, &snapshot, run.as_ref(), "messages", &format!("[{}]", messages.join(","))))
 }
@@ -39,22 +41,24 @@ pub(super) async fn messages(
 /// The state of a branch.
 pub(super) async fn state(
     State(app): State<App>,
+    caller: Caller,
     Name(thread): Name,
     Parameters(options): Parameters<Options>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let (thread, snapshot, run) = snapshot(&app, &thread, &options, &headers).await?;
+    let (thread, snapshot, run) = snapshot(&app, &caller, &thread, &options, &headers).await?;
     let state = snapshot.fold.state();
     Ok(answer(&thread, &snapshot, run.as_ref(), "state", state.as_str()))
 }
 
 async fn snapshot(
     app: &App,
+    caller: &Caller,
     thread: &str,
     options: &Options,
     headers: &HeaderMap,
 ) -> Result<(ThreadKey, Snapshot, Option<RunId>), Refusal> {
-    let thread = ThreadKey::new(app.scope(headers)?, thread_of_path(thread)?);
+    let thread = app.thread_named(caller, headers, thread)?;
     let engine = app.engine();
     let run = match &options.run {
         Some(id) => {
@@ -88,10 +92,11 @@ fn answer(thread: &ThreadKey, snapshot: &Snapshot, run: Option<&RunId>, name: &s
 /// The runs of a thread.
 pub(super) async fn runs(
     State(app): State<App>,
+    caller: Caller,
     Name(thread): Name,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Refusal> {
-    let thread = ThreadKey::new(app.scope(&headers)?, thread_of_path(&thread)?);
+    let thread = app.thread_named(&caller, &headers, &thread)?;
     let runs = app.engine().store().runs(&thread).await?;
     let shown: Vec<Value> = runs.iter().map(|run| shown(run, &runs)).collect();
     Ok(Json(json!({ "threadId": thread.thread.as_str(), "runs": shown })))

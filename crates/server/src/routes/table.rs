@@ -1,49 +1,107 @@
-//! Which route is where.
+//! Which route is where, and who may use it.
 
-use super::{attach, cancel, discovery, health, history, hosts, records, run, snapshots};
+use super::{attach, cancel, discovery, health, history, hosts, origins, records, run, snapshots, tickets};
+use crate::access::{self, Needs, Permission};
 use crate::app::App;
 use crate::error::{Code, Refusal};
+use crate::settings::Settings;
 use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
 use axum::middleware;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodFilter, MethodRouter, on};
+
+/// One way to call the server.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The method.
+    pub method: Method,
+    /// The path, as routers write it: `/agents/{agent}`.
+    pub path: String,
+    /// What a caller must be allowed to do; nothing, if it is there for anybody.
+    pub permission: Option<Permission>,
+    route: MethodRouter<App>,
+}
 
 /// All routes.
 pub fn router(app: App) -> Router {
-    let settings = app.settings();
-    let mut routes = Router::new()
-        .route("/agents", get(discovery::agents))
-        .route("/agents/{agent}", post(run::named))
-        .route("/agents/{agent}/connect", post(attach::named))
-        .route("/agents/{agent}/cancel", post(cancel::named))
-        .route("/agents/{agent}/capabilities", get(discovery::named))
-        .route("/v1/threads/{thread}/events", get(records::events))
-        .route("/v1/threads/{thread}/messages", get(snapshots::messages))
-        .route("/v1/threads/{thread}/state", get(snapshots::state))
-        .route("/v1/threads/{thread}/runs", get(snapshots::runs))
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready));
-    let paths = &settings.paths;
-    let mut of_default: Vec<(&str, MethodRouter<App>)> = vec![
-        (&paths.run, post(run::default)),
-        (&paths.run_alias, post(run::default)),
-        (&paths.connect, post(attach::default)),
-        (&paths.cancel, post(cancel::default)),
-        (&paths.capabilities, get(discovery::default)),
-    ];
-    if settings.history.enabled {
-        routes = routes.route("/agents/{agent}/history", post(history::named));
-        of_default.push((&paths.history, post(history::default)));
+    let mut routes = Router::new();
+    for Endpoint { path, permission, route, .. } in endpoints(app.settings()) {
+        let needs = permission.map_or(Needs::Nothing, Needs::Permission);
+        let checked = middleware::from_fn_with_state((app.clone(), needs), access::check);
+        routes = routes.route(&path, route.route_layer(checked));
     }
-    for (path, route) in of_default.into_iter().filter(|(path, _)| !path.is_empty()) {
-        routes = routes.route(path, route);
-    }
-    let base = paths.base.trim_end_matches('/');
-    let routes = if base.is_empty() { routes } else { Router::new().nest(base, routes) };
     routes
         .fallback(async || Refusal::new(Code::NotFound, "no such route"))
         .method_not_allowed_fallback(async || {
             Refusal::new(Code::MethodNotAllowed, "the route does not take this method")
         })
+        .layer(middleware::from_fn_with_state(app.clone(), origins::check))
+        .layer(origins::cors(&app.settings().http))
         .layer(middleware::from_fn_with_state(app.clone(), hosts::check))
         .with_state(app)
+}
+
+/// All ways to call a server with these settings.
+#[must_use]
+pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
+    let paths = &settings.paths;
+    let mut table = Table { base: paths.base.trim_end_matches('/'), endpoints: Vec::new() };
+    let (read, run) = (Some(Permission::Read), Some(Permission::Run));
+    table.get("/agents", read, discovery::agents);
+    for path in ["/agents/{agent}", &paths.run, &paths.run_alias] {
+        table.post(path, run, run::run);
+    }
+    for path in ["/agents/{agent}/connect", &paths.connect] {
+        table.post(path, read, attach::connect);
+    }
+    if settings.history.enabled {
+        for path in ["/agents/{agent}/history", &paths.history] {
+            table.post(path, read, history::history);
+        }
+    }
+    for path in ["/agents/{agent}/cancel", &paths.cancel] {
+        table.post(path, run, cancel::cancel);
+    }
+    for path in ["/agents/{agent}/capabilities", &paths.capabilities] {
+        table.get(path, read, discovery::capabilities);
+    }
+    table.get("/v1/threads/{thread}/events", read, records::events);
+    table.get("/v1/threads/{thread}/messages", read, snapshots::messages);
+    table.get("/v1/threads/{thread}/state", read, snapshots::state);
+    table.get("/v1/threads/{thread}/runs", read, snapshots::runs);
+    table.post("/v1/tickets", read, tickets::issue);
+    table.get("/healthz", None, health::alive);
+    table.get("/readyz", None, health::ready);
+    table.endpoints
+}
+
+struct Table<'a> {
+    base: &'a str,
+    endpoints: Vec<Endpoint>,
+}
+
+impl Table<'_> {
+    fn get<H: Handler<T, App>, T: 'static>(&mut self, path: &str, needs: Option<Permission>, handler: H) {
+        self.add(Method::GET, MethodFilter::GET, path, needs, handler);
+    }
+
+    fn post<H: Handler<T, App>, T: 'static>(&mut self, path: &str, needs: Option<Permission>, handler: H) {
+        self.add(Method::POST, MethodFilter::POST, path, needs, handler);
+    }
+
+    /// A route whose path is empty is switched off.
+    fn add<H: Handler<T, App>, T: 'static>(
+        &mut self,
+        method: Method,
+        filter: MethodFilter,
+        path: &str,
+        permission: Option<Permission>,
+        handler: H,
+    ) {
+        if !path.is_empty() {
+            let path = format!("{}{path}", self.base);
+            self.endpoints.push(Endpoint { method, path, permission, route: on(filter, handler) });
+        }
+    }
 }

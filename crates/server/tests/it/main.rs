@@ -1,6 +1,7 @@
 //! The server, asked over its routes, on a store in memory, with agents that say what a test wants.
 #![expect(clippy::unwrap_used, reason = "what tests are helped by is part of them")]
 
+mod access;
 mod attaching;
 mod buffered;
 mod cancelling;

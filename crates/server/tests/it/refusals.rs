@@ -53,7 +53,7 @@ async fn requests_must_be_meant_for_us() {
     for host in ["evil.example", "localhost.evil.example"] {
         let request = Request::get("/healthz").header("host", host).body(Body::empty()).unwrap();
         let (status, code, _) = server.send(request).await.refusal().await;
-        assert_eq!((status, code.as_str()), (421, "host_not_allowed"));
+        assert_eq!((status, code.as_str()), (403, "host_not_allowed"));
     }
     assert_eq!(server.get("/healthz", &[]).await.json().await, json!({"status":"ok"}));
     assert_eq!(server.get("/readyz", &[]).await.json().await, json!({"status":"ready","runs":0}));
