@@ -3,6 +3,7 @@
 mod attach;
 mod body;
 mod cancel;
+mod description;
 mod discovery;
 mod health;
 mod history;
@@ -13,6 +14,7 @@ mod records;
 mod run;
 mod snapshots;
 mod table;
+mod threads;
 mod tickets;
 
 pub use table::{Endpoint, endpoints, router};

@@ -20,10 +20,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
     }
 }
 
-/// The name in a path.
-pub(super) struct Name(pub(super) String);
+/// The name in a path, or its names.
+pub(super) struct Name<T = String>(pub(super) T);
 
-impl<S: Send + Sync> FromRequestParts<S> for Name {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Name<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {

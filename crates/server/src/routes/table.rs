@@ -1,6 +1,8 @@
 //! Which route is where, and who may use it.
 
-use super::{attach, cancel, discovery, health, history, hosts, origins, records, run, snapshots, tickets};
+use super::{
+    attach, cancel, discovery, health, history, hosts, origins, records, run, snapshots, threads, tickets,
+};
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
 use crate::error::{Code, Refusal};
@@ -47,7 +49,7 @@ pub fn router(app: App) -> Router {
 pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     let paths = &settings.paths;
     let mut table = Table { base: paths.base.trim_end_matches('/'), endpoints: Vec::new() };
-    let (read, run) = (Some(Permission::Read), Some(Permission::Run));
+    let (read, run, admin) = (Some(Permission::Read), Some(Permission::Run), Some(Permission::Admin));
     table.get("/agents", read, discovery::agents);
     for path in ["/agents/{agent}", &paths.run, &paths.run_alias] {
         table.post(path, run, run::run);
@@ -66,6 +68,10 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     for path in ["/agents/{agent}/capabilities", &paths.capabilities] {
         table.get(path, read, discovery::capabilities);
     }
+    table.get("/v1/threads", read, threads::list);
+    table.get("/v1/threads/{thread}", read, threads::thread);
+    table.add(Method::PATCH, "/v1/threads/{thread}", run, threads::describe);
+    table.add(Method::DELETE, "/v1/threads/{thread}", admin, threads::delete);
     table.get("/v1/threads/{thread}/events", read, records::events);
     table.get("/v1/threads/{thread}/messages", read, snapshots::messages);
     table.get("/v1/threads/{thread}/state", read, snapshots::state);
@@ -83,24 +89,24 @@ struct Table<'a> {
 
 impl Table<'_> {
     fn get<H: Handler<T, App>, T: 'static>(&mut self, path: &str, needs: Option<Permission>, handler: H) {
-        self.add(Method::GET, MethodFilter::GET, path, needs, handler);
+        self.add(Method::GET, path, needs, handler);
     }
 
     fn post<H: Handler<T, App>, T: 'static>(&mut self, path: &str, needs: Option<Permission>, handler: H) {
-        self.add(Method::POST, MethodFilter::POST, path, needs, handler);
+        self.add(Method::POST, path, needs, handler);
     }
 
     /// A route whose path is empty is switched off.
     fn add<H: Handler<T, App>, T: 'static>(
         &mut self,
         method: Method,
-        filter: MethodFilter,
         path: &str,
         permission: Option<Permission>,
         handler: H,
     ) {
         if !path.is_empty() {
             let path = format!("{}{path}", self.base);
+            let filter = MethodFilter::try_from(method.clone()).expect("a method that routers know");
             self.endpoints.push(Endpoint { method, path, permission, route: on(filter, handler) });
         }
     }

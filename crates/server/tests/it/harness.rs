@@ -3,7 +3,7 @@
 use crate::puppet::Puppet;
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, Request, StatusCode, header};
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -92,6 +92,27 @@ impl Harness {
             request = request.header(*name, *value);
         }
         self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    /// Sends a request of any method, with a body that is JSON if there is one.
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        let mut request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        self.send(request.body(body).unwrap()).await
+    }
+
+    /// A run from its beginning to its end, in which a user says something and the agent answers.
+    pub(crate) async fn talk(&self, thread: &str, run: &str, said: &str, answered: &str) {
+        let agent = self.agent.next_run();
+        let mut body = request(run, &json!([user(&format!("{run}-u"), said)]));
+        body["threadId"] = thread.into();
+        let answer = self.post("/agui", &body).await;
+        agent.say(&json!({"type":"TEXT_MESSAGE_CHUNK","messageId":format!("{run}-a"),"role":"assistant","delta":answered}));
+        agent.say(&json!({"type":"RUN_FINISHED","threadId":thread,"runId":run}));
+        answer.all().await;
     }
 
     /// Waits until a run of the thread `t` has ended.

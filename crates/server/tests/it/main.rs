@@ -14,3 +14,4 @@ mod records;
 mod refusals;
 mod resuming;
 mod running;
+mod threads;
