@@ -374,6 +374,24 @@ impl Engine {
         Ok(found)
     }
 
+    /// The first offset whose record was taken in after this time; the tail, if there is none.
+    ///
+    /// # Errors
+    /// If records that may have been taken in after it were trimmed or compacted.
+    pub async fn offset_after(&self, thread: &ThreadKey, time: Timestamp) -> Result<u64, Error> {
+        let found = self.offset_at(thread, Timestamp(time.0.saturating_add(1))).await?;
+        let Some(last) = found.checked_sub(1) else { return Ok(found) };
+        match self.check_readable(thread, last).await {
+            // All of it was over by then.
+            Err(Error::Compacted { run, .. })
+                if self.run_named(thread, &run).await?.ended.is_some_and(|ended| ended <= time) =>
+            {
+                Ok(found)
+            }
+            readable => readable.map(|()| found),
+        }
+    }
+
     /// Whether an offset can still be read.
     pub(crate) async fn check_readable(&self, thread: &ThreadKey, offset: u64) -> Result<(), Error> {
         let first = self.store().thread(thread).await?.offsets.start;

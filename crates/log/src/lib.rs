@@ -44,5 +44,5 @@ pub use memory::MemoryStore;
 pub use names::{AppendKey, Epoch, Incarnation, RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
 pub use opening::{HistoryMode, StartRun, Started};
 pub use record::{Kind, NewRecord, Record};
-pub use snapshot::{At, Snapshot};
+pub use snapshot::{At, Located, Snapshot};
 pub use store::Store;

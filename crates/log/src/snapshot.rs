@@ -4,7 +4,7 @@ use crate::checkpoint::Checkpoint;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::lineage::lineage_of;
-use crate::names::{RunNo, ThreadKey};
+use crate::names::{Incarnation, RunNo, ThreadKey};
 use crate::run::RunInfo;
 use crate::run_fold::{DeltaWriter, RunFold, apply_delta};
 use bytes::Bytes;
@@ -37,6 +37,17 @@ pub struct Snapshot {
     pub fold: Fold,
 }
 
+/// Where a point in a thread's past lies. What is held there never changes: records are only ever added behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// Which thread of its name.
+    pub incarnation: Incarnation,
+    /// The last run that counts.
+    pub run: RunInfo,
+    /// Everything of the branch before this offset counts.
+    pub offset: u64,
+}
+
 /// What a branch holds after a run, and how much had to be read for it.
 struct Held {
     fold: Fold,
@@ -51,6 +62,18 @@ impl Engine {
     /// # Errors
     /// If there is no such thread, run or offset, or what is needed for it was trimmed or compacted.
     pub async fn snapshot(&self, thread: &ThreadKey, at: At) -> Result<Snapshot, Error> {
+        let Some(located) = self.locate(thread, at).await? else {
+            return Ok(Snapshot { run: None, offset: 0, fold: Fold::new() });
+        };
+        let fold = self.fold_at(thread, &located).await?;
+        Ok(Snapshot { run: Some(located.run.no), offset: located.offset, fold })
+    }
+
+    /// Where a point lies, which costs much less than what is held there. None if nothing had begun.
+    ///
+    /// # Errors
+    /// If there is no such thread, run or offset, or the record of the offset was trimmed or compacted.
+    pub async fn locate(&self, thread: &ThreadKey, at: At) -> Result<Option<Located>, Error> {
         let info = self.store().thread(thread).await?;
         let (tip, limit) = match at {
             At::Head => (info.last_run.map(|(run, _)| run), u64::MAX),
@@ -68,22 +91,28 @@ impl Engine {
         };
         // The last run of the branch that had begun by then.
         let mut next = tip;
-        let run = loop {
-            let Some(run) = next else {
-                return Ok(Snapshot { run: None, offset: 0, fold: Fold::new() });
-            };
+        while let Some(run) = next {
             let run = self.run(thread, run).await?;
             if run.offsets.start <= limit {
-                break run;
+                let offset = run.offsets.end.min(limit.saturating_add(1));
+                return Ok(Some(Located { incarnation: info.incarnation, run, offset }));
             }
             next = before(&run);
-        };
-        let is_whole = !run.is_running() && limit.saturating_add(1) >= run.offsets.end;
-        let fold = match is_whole {
-            true => self.fold_after(thread, run.no).await?,
-            false => self.fold_run_of(thread, &run, limit).await?.fold().clone(),
-        };
-        Ok(Snapshot { run: Some(run.no), offset: run.offsets.end.min(limit.saturating_add(1)), fold })
+        }
+        Ok(None)
+    }
+
+    /// What a branch holds at a point that was located.
+    ///
+    /// # Errors
+    /// If what is needed for it was trimmed or compacted.
+    pub async fn fold_at(&self, thread: &ThreadKey, located: &Located) -> Result<Fold, Error> {
+        let Located { run, offset, .. } = located;
+        let is_whole = !run.is_running() && *offset == run.offsets.end;
+        match is_whole {
+            true => self.fold_after(thread, run.no).await,
+            false => Ok(self.fold_run_of(thread, run, offset.saturating_sub(1)).await?.fold().clone()),
+        }
     }
 
     /// The run that a record belongs to.

@@ -13,6 +13,7 @@ mod idle;
 mod input;
 mod lifecycle;
 mod listener;
+mod moment;
 mod page_mark;
 mod routes;
 pub mod runs;

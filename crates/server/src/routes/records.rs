@@ -2,12 +2,14 @@
 
 use super::attach::cursor;
 use super::body;
+use super::conditional::Tag;
 use super::parameters::{Name, Parameters};
 use crate::access::Caller;
 use crate::app::App;
 use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
 use crate::input::run_of_query;
+use crate::moment::{Moment, NotAMoment};
 use crate::stream::Encoding;
 use crate::stream::reader::Cut;
 use axum::Json;
@@ -18,9 +20,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 use threadline_log::transfer::record_json;
 use threadline_log::{Engine, Error, Follower, Incarnation, Record, RunId, RunNo, ThreadKey};
 use threadline_protocol::codec::{encode_comment, encode_frame};
@@ -37,10 +41,10 @@ const PAGE_BYTES: usize = 8 * 1024 * 1024;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Options {
-    /// A cursor, or an offset, behind which it begins.
+    /// A cursor, an offset or a time, behind which it begins.
     after: Option<String>,
-    /// An offset before which it ends.
-    until: Option<u64>,
+    /// An offset or a time, before which it ends.
+    until: Option<Moment>,
     /// Only records of this run.
     run: Option<String>,
     limit: Option<usize>,
@@ -55,38 +59,65 @@ pub(super) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let thread = app.thread_named(&caller, &headers, &thread)?;
-    let info = app.engine().store().thread(&thread).await?;
+    let engine = app.engine();
+    let info = engine.store().thread(&thread).await?;
     let from = match after(&headers, options.after.as_deref())? {
         After::Start => info.offsets.start,
-        After::Offset(offset) => offset.saturating_add(1),
+        After::Moment(Moment::Offset(offset)) => offset.saturating_add(1),
+        After::Moment(Moment::Time(time)) => {
+            readable(engine, &thread, engine.offset_after(&thread, time).await).await?
+        }
         After::Cursor(cursor) if cursor.incarnation == info.incarnation => cursor.offset.saturating_add(1),
         After::Cursor(_) => return Err(Error::OtherIncarnation(thread).into()),
     };
     let run = match &options.run {
-        Some(id) => {
-            let id = run_of_query(id)?;
-            Some(app.engine().run_named(&thread, &id).await?.no)
-        }
+        Some(id) => Some(engine.run_named(&thread, &run_of_query(id)?).await?.no),
         None => None,
     };
     if wants_stream(&headers) {
-        let follower = app.engine().follow(&thread, Some(info.incarnation), from).await?;
-        return Ok(live(&app, thread, follower, run));
+        let follower = engine.follow(&thread, Some(info.incarnation), from).await;
+        let follower = readable(engine, &thread, follower).await?;
+        return Ok(live(&app, thread, follower, run, options.until));
     }
-    page(app.engine(), &thread, info.incarnation, from, run, &options).await
+    let until = match options.until {
+        Some(Moment::Offset(offset)) => offset,
+        Some(Moment::Time(time)) => engine.offset_at(&thread, time).await?,
+        None => u64::MAX,
+    };
+    let limit = options.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
+    let page = Read { engine, thread: &thread, incarnation: info.incarnation, run, limit };
+    page.answer(from..until, &headers).await
 }
 
 enum After {
     Start,
-    Offset(u64),
+    Moment(Moment),
     Cursor(Cursor),
 }
 
 fn after(headers: &HeaderMap, after: Option<&str>) -> Result<After, Refusal> {
-    if let Some(offset) = after.and_then(|after| after.parse().ok()) {
-        return Ok(After::Offset(offset));
+    match after {
+        Some(text) if text.contains(':') || text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let moment = text.parse();
+            moment
+                .map(After::Moment)
+                .map_err(|error: NotAMoment| Refusal::new(Code::InvalidParameter, format!("after: {error}")))
+        }
+        after => Ok(cursor(headers, after)?.map_or(After::Start, After::Cursor)),
     }
-    Ok(cursor(headers, after)?.map_or(After::Start, After::Cursor))
+}
+
+/// Says where what can be read begins again, if the question was about something that is gone.
+async fn readable<T>(engine: &Engine, thread: &ThreadKey, result: Result<T, Error>) -> Result<T, Refusal> {
+    let error = match result {
+        Ok(found) => return Ok(found),
+        Err(error) => error,
+    };
+    let Error::Compacted { run, offset } = &error else { return Err(error.into()) };
+    let behind = engine.store().read(thread, *offset..u64::MAX, None, 1).await?;
+    let details =
+        json!({ "runId": run.as_str(), "first": behind.records.first().map(|record| record.offset) });
+    Err(Refusal::from(error).with_details(details))
 }
 
 fn wants_stream(headers: &HeaderMap) -> bool {
@@ -94,37 +125,60 @@ fn wants_stream(headers: &HeaderMap) -> bool {
     ranges.any(|value| value.contains("text/event-stream"))
 }
 
-async fn page(
-    engine: &Engine,
-    thread: &ThreadKey,
+/// A page to be read.
+struct Read<'a> {
+    engine: &'a Engine,
+    thread: &'a ThreadKey,
     incarnation: Incarnation,
-    from: u64,
     run: Option<RunNo>,
-    options: &Options,
-) -> Result<Response, Refusal> {
-    let limit = options.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
-    let until = options.until.unwrap_or(u64::MAX);
-    let mut names = Names::default();
-    let mut page = engine.read(thread, from..until, run, PAGE_BYTES).await?;
-    let cut = page.records.len() > limit;
-    page.records.truncate(limit);
-    let next = match page.records.last() {
-        Some(last) if cut => last.offset + 1,
-        _ => page.next,
-    };
-    let tail = engine.store().thread(thread).await?.offsets.end;
-    let mut records = Vec::with_capacity(page.records.len());
-    for record in &page.records {
-        let json = names.envelope(engine, thread, record).await?;
-        records.push(
-            RawValue::from_string(json)
-                .map_err(|_other| Refusal::new(Code::Internal, "a record is no JSON"))?,
-        );
+    limit: usize,
+}
+
+impl Read<'_> {
+    async fn answer(&self, offsets: Range<u64>, headers: &HeaderMap) -> Result<Response, Refusal> {
+        let Range { start: from, end: until } = offsets;
+        let page = self.engine.read(self.thread, from..until, self.run, PAGE_BYTES).await;
+        let mut page = readable(self.engine, self.thread, page).await?;
+        let mut is_cut = page.records.len() > self.limit;
+        page.records.truncate(self.limit);
+        if self.run.is_none() {
+            // Stores pass over what is gone: the next page will say so.
+            let is_next = |(offset, record): &(u64, &Record)| *offset == record.offset;
+            let dense = (from..).zip(&page.records).take_while(is_next).count();
+            is_cut |= dense < page.records.len();
+            page.records.truncate(dense);
+        }
+        let next = match page.records.last() {
+            Some(last) if is_cut => last.offset + 1,
+            _ => page.next,
+        };
+        let tail = self.engine.store().thread(self.thread).await?.offsets.end;
+        let has_more = next < tail.min(until);
+        // The tail may move on behind a page that is full.
+        let tag = Tag::weak(&[
+            &format!("{:x}", self.incarnation.0),
+            &from,
+            &next,
+            &page.records.len(),
+            &u8::from(has_more),
+        ]);
+        if tag.is_held(headers) {
+            return Ok(tag.not_modified());
+        }
+        let mut names = Names::default();
+        let mut records = Vec::with_capacity(page.records.len());
+        for record in &page.records {
+            let json = names.envelope(self.engine, self.thread, record).await?;
+            records.push(
+                RawValue::from_string(json)
+                    .map_err(|_other| Refusal::new(Code::Internal, "a record is no JSON"))?,
+            );
+        }
+        let cursor = next.checked_sub(1).map(|offset| cursor_at(self.incarnation, offset).to_string());
+        let next = cursor.filter(|_| has_more);
+        let page = Page { thread_id: self.thread.thread.as_str(), records, tail, next };
+        Ok(tag.on(Json(page).into_response()))
     }
-    let more = next < tail.min(until);
-    let cursor = next.checked_sub(1).map(|offset| cursor_at(incarnation, offset).to_string());
-    let page = Page { thread_id: thread.thread.as_str(), records, tail, next: cursor.filter(|_| more) };
-    Ok(Json(page).into_response())
 }
 
 #[derive(serde::Serialize)]
@@ -167,15 +221,24 @@ struct Live {
     thread: ThreadKey,
     follower: Follower,
     run: Option<RunNo>,
+    until: Option<Moment>,
     names: Names,
-    is_cut: bool,
+    /// It was cut off, or has come to where it was to end.
+    is_over: bool,
 }
 
-fn live(app: &App, thread: ThreadKey, follower: Follower, run: Option<RunNo>) -> Response {
-    let live = Live { app: app.clone(), thread, follower, run, names: Names::default(), is_cut: false };
+fn live(
+    app: &App,
+    thread: ThreadKey,
+    follower: Follower,
+    run: Option<RunNo>,
+    until: Option<Moment>,
+) -> Response {
+    let names = Names::default();
+    let live = Live { app: app.clone(), thread, follower, run, until, names, is_over: false };
     let frames = unfold(live, async |mut live| {
         let frames = live.next().await?;
-        live.is_cut = frames.is_err();
+        live.is_over |= frames.is_err();
         Some((frames, live))
     });
     body::with_events(Encoding::Sse, Body::from_stream(frames))
@@ -184,7 +247,7 @@ fn live(app: &App, thread: ThreadKey, follower: Follower, run: Option<RunNo>) ->
 impl Live {
     async fn next(&mut self) -> Option<Result<Bytes, Cut>> {
         let silence = self.app.settings().http.keep_alive;
-        while !self.is_cut {
+        while !self.is_over && !self.is_at_end() {
             let stopping = self.app.stopping().clone();
             let next = async {
                 tokio::select! {
@@ -211,9 +274,25 @@ impl Live {
         None
     }
 
+    /// Whether what follows is not wanted, whatever it will be.
+    const fn is_at_end(&self) -> bool {
+        matches!(self.until, Some(Moment::Offset(until)) if self.follower.next_offset() >= until)
+    }
+
     async fn frames(&mut self, records: Result<std::sync::Arc<[Record]>, Error>) -> Result<Vec<u8>, Cut> {
         let mut frames = Vec::new();
-        for record in records?.iter().filter(|record| self.run.is_none_or(|run| record.run == run)) {
+        for record in records?.iter() {
+            self.is_over = match self.until {
+                Some(Moment::Offset(until)) => record.offset >= until,
+                Some(Moment::Time(until)) => record.time >= until,
+                None => false,
+            };
+            if self.is_over {
+                break;
+            }
+            if self.run.is_some_and(|run| record.run != run) {
+                continue;
+            }
             let json = self.names.envelope(self.app.engine(), &self.thread, record).await?;
             let cursor = cursor_at(self.follower.incarnation(), record.offset);
             encode_frame(&mut frames, json.as_bytes(), Some(&cursor.into()));

@@ -1,19 +1,28 @@
-//! `GET /v1/threads/{thread}/messages`, `/state` and `/runs`: how things are, or were.
+//! `GET /v1/threads/{thread}/messages` and `/state`: how things are, or were.
 
+use super::conditional::Tag;
+use super::message_mark::MessageMark;
 use super::parameters::{Name, Parameters};
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::input::run_of_query;
-use axum::Json;
+use crate::moment::Moment;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::{Value, json};
-use threadline_log::run::RunInfo;
-use threadline_log::{At, RunId, Snapshot, ThreadKey};
+use serde_json::json;
+use threadline_log::{At, Engine, Error, Located, ThreadKey, Timestamp};
 use threadline_protocol::Message;
+use threadline_protocol::stages::fold::{FOLD_VERSION, Fold};
+
+/// How many messages a page has, if the request does not say.
+const LIMIT_DEFAULT: usize = 1_000;
+/// The most that it may say.
+const LIMIT_MAX: usize = 10_000;
+/// About how many bytes of messages a page has at most.
+const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Which point in time.
 #[derive(Debug, Default, Deserialize)]
@@ -21,21 +30,47 @@ use threadline_protocol::Message;
 pub(super) struct Options {
     /// After this run.
     run: Option<String>,
-    /// After the record of this offset.
-    at: Option<u64>,
+    /// After the record of this offset, or at this time.
+    at: Option<Moment>,
 }
 
-/// The messages of a branch.
+/// Which messages.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Messages {
+    run: Option<String>,
+    at: Option<Moment>,
+    /// Where the page before it has begun. It says when, too.
+    before: Option<MessageMark>,
+    limit: Option<usize>,
+}
+
+/// The messages of a branch: the last page, or one before.
 pub(super) async fn messages(
     State(app): State<App>,
     caller: Caller,
     Name(thread): Name,
-    Parameters(options): Parameters<Options>,
+    Parameters(options): Parameters<Messages>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let (thread, snapshot, run) = snapshot(&app, &caller, &thread, &options, &headers).await?;
-    let messages: Vec<String> = snapshot.fold.messages().map(Message::to_json).collect();
-    Ok(answer(&thread, &snapshot, run.as_ref(), "messages", &format!("[{}]", messages.join(","))))
+    let thread = app.thread_named(&caller, &headers, &thread)?;
+    let located = match &options.before {
+        Some(_) if options.run.is_some() || options.at.is_some() => {
+            return Err(Refusal::new(Code::InvalidParameter, "before says which run and when"));
+        }
+        Some(before) => before.locate(app.engine(), &thread).await?,
+        None => locate(app.engine(), &thread, options.run.as_deref(), options.at).await?,
+    };
+    let limit = options.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
+    let end = options.before.map_or(usize::MAX, |before| before.place);
+    answer(app.engine(), &thread, located.as_ref(), &headers, |fold| {
+        let page = Page::read(fold, end, limit);
+        let before = located.as_ref().filter(|_| page.first > 0);
+        let before = before.map(|located| MessageMark::new(located, page.first));
+        let before = before.map_or_else(String::new, |before| format!(r#""before":"{before}","#));
+        format!(r#"{before}"messages":[{}]"#, page.messages.join(","))
+    })
+    .await
 }
 
 /// The state of a branch.
@@ -46,78 +81,103 @@ pub(super) async fn state(
     Parameters(options): Parameters<Options>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let (thread, snapshot, run) = snapshot(&app, &caller, &thread, &options, &headers).await?;
-    let state = snapshot.fold.state();
-    Ok(answer(&thread, &snapshot, run.as_ref(), "state", state.as_str()))
+    let thread = app.thread_named(&caller, &headers, &thread)?;
+    let located = locate(app.engine(), &thread, options.run.as_deref(), options.at).await?;
+    answer(app.engine(), &thread, located.as_ref(), &headers, |fold| {
+        format!(r#""state":{}"#, fold.state().as_str())
+    })
+    .await
 }
 
-async fn snapshot(
-    app: &App,
-    caller: &Caller,
-    thread: &str,
-    options: &Options,
-    headers: &HeaderMap,
-) -> Result<(ThreadKey, Snapshot, Option<RunId>), Refusal> {
-    let thread = app.thread_named(caller, headers, thread)?;
-    let engine = app.engine();
-    let run = match &options.run {
-        Some(id) => {
-            let id = run_of_query(id)?;
-            Some(engine.run_named(&thread, &id).await?.no)
+/// Some messages, in order.
+struct Page {
+    /// The place of the first one.
+    first: usize,
+    messages: Vec<String>,
+}
+
+impl Page {
+    /// The messages before a place, as many as may be.
+    fn read(fold: &Fold, end: usize, limit: usize) -> Self {
+        let all: Vec<&Message<'_>> = fold.messages().take(end).collect();
+        let (mut first, mut bytes, mut messages) = (all.len(), 0, Vec::new());
+        while first > 0 && messages.len() < limit && bytes < PAGE_BYTES {
+            first -= 1;
+            let json = all[first].to_json();
+            bytes += json.len();
+            messages.push(json);
         }
+        messages.reverse();
+        Self { first, messages }
+    }
+}
+
+/// The point that a request asks for.
+async fn locate(
+    engine: &Engine,
+    thread: &ThreadKey,
+    run: Option<&str>,
+    at: Option<Moment>,
+) -> Result<Option<Located>, Refusal> {
+    let run = match run {
+        Some(id) => Some(engine.run_named(thread, &run_of_query(id)?).await?.no),
         None => None,
     };
-    let at = match (run, options.at) {
+    let (at, time) = match at {
+        Some(Moment::Offset(offset)) => (Some(offset), None),
+        Some(Moment::Time(time)) => {
+            let next = engine.offset_at(thread, Timestamp(time.0.saturating_add(1))).await?;
+            let Some(offset) = next.checked_sub(1) else { return Ok(None) };
+            (Some(offset), Some(time))
+        }
+        None => (None, None),
+    };
+    let at = match (run, at) {
         (None, None) => At::Head,
         (Some(run), None) => At::Run(run),
         (None, Some(offset)) => At::Offset(offset),
         (Some(run), Some(offset)) => At::RunAndOffset(run, offset),
     };
-    let snapshot = engine.snapshot(&thread, at).await?;
-    let run = match snapshot.run {
-        Some(run) => Some(engine.run(&thread, run).await?.id),
-        None => None,
+    match (engine.locate(thread, at).await, time) {
+        // What was said in it cannot be told apart any more; at a time when it was over, that is not asked.
+        (Err(Error::Compacted { run, offset }), Some(time)) => {
+            let info = engine.run_named(thread, &run).await?;
+            match info.ended.is_some_and(|ended| ended <= time) {
+                true => Ok(engine.locate(thread, At::Run(info.no)).await?),
+                false => Err(Error::Compacted { run, offset }.into()),
+            }
+        }
+        (located, _) => Ok(located?),
+    }
+}
+
+/// What is held at a point. Written by hand, since text of agents need not be Unicode.
+async fn answer(
+    engine: &Engine,
+    thread: &ThreadKey,
+    located: Option<&Located>,
+    headers: &HeaderMap,
+    shown: impl FnOnce(&Fold) -> String,
+) -> Result<Response, Refusal> {
+    let tag = located.map(|Located { incarnation, run, offset }| {
+        Tag::new(&[&format!("{:x}", incarnation.0), &run.no.0, offset, &FOLD_VERSION])
+    });
+    if let Some(tag) = tag.clone().filter(|tag| tag.is_held(headers)) {
+        return Ok(tag.not_modified());
+    }
+    let fold = match located {
+        Some(located) => engine.fold_at(thread, located).await?,
+        None => Fold::new(),
     };
-    Ok((thread, snapshot, run))
-}
-
-/// Written by hand, since text of agents need not be Unicode.
-fn answer(thread: &ThreadKey, snapshot: &Snapshot, run: Option<&RunId>, name: &str, value: &str) -> Response {
-    let head = json!({ "threadId": thread.thread.as_str(), "runId": run.map(RunId::as_str), "next": snapshot.offset });
-    let head = head.to_string();
-    let body = format!(r#"{},"{name}":{value}}}"#, head.trim_end_matches('}'));
-    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
-}
-
-/// The runs of a thread.
-pub(super) async fn runs(
-    State(app): State<App>,
-    caller: Caller,
-    Name(thread): Name,
-    headers: HeaderMap,
-) -> Result<Json<Value>, Refusal> {
-    let thread = app.thread_named(&caller, &headers, &thread)?;
-    let runs = app.engine().store().runs(&thread).await?;
-    let shown: Vec<Value> = runs.iter().map(|run| shown(run, &runs)).collect();
-    Ok(Json(json!({ "threadId": thread.thread.as_str(), "runs": shown })))
-}
-
-fn shown(run: &RunInfo, runs: &[RunInfo]) -> Value {
-    let parent = run.parent.and_then(|parent| runs.get(parent.index())).map(|parent| parent.id.as_str());
-    let end = run.end.as_ref();
-    json!({
-        "runId": run.id.as_str(),
-        "parentRunId": parent,
-        "spawnedBy": run.spawned_by,
-        "status": run.status().name(),
-        "outcome": end.and_then(|end| end.outcome.clone()),
-        "errorCode": end.and_then(|end| end.error_code.clone()),
-        "usage": end.and_then(|end| end.usage.clone()),
-        "first": run.offsets.start,
-        "next": run.offsets.end,
-        "records": run.records,
-        "started": run.started.0,
-        "ended": run.ended.map(|ended| ended.0),
-        "compacted": run.compacted,
+    let head = json!({
+        "threadId": thread.thread.as_str(),
+        "runId": located.map(|located| located.run.id.as_str()),
+        "next": located.map_or(0, |located| located.offset),
+    });
+    let body = format!("{},{}}}", head.to_string().trim_end_matches('}'), shown(&fold));
+    let response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
+    Ok(match tag {
+        Some(tag) => tag.on(response),
+        None => response,
     })
 }

@@ -1,7 +1,8 @@
 //! Which route is where, and who may use it.
 
 use super::{
-    attach, cancel, discovery, health, history, hosts, origins, records, run, snapshots, threads, tickets,
+    attach, cancel, discovery, health, history, hosts, origins, records, run, runs, snapshots, threads,
+    tickets,
 };
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
@@ -75,7 +76,8 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     table.get("/v1/threads/{thread}/events", read, records::events);
     table.get("/v1/threads/{thread}/messages", read, snapshots::messages);
     table.get("/v1/threads/{thread}/state", read, snapshots::state);
-    table.get("/v1/threads/{thread}/runs", read, snapshots::runs);
+    table.get("/v1/threads/{thread}/runs", read, runs::list);
+    table.get("/v1/threads/{thread}/runs/{run}", read, runs::one);
     table.post("/v1/tickets", read, tickets::issue);
     table.get("/healthz", None, health::alive);
     table.get("/readyz", None, health::ready);

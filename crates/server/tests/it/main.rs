@@ -15,3 +15,4 @@ mod refusals;
 mod resuming;
 mod running;
 mod threads;
+mod time_travel;

@@ -3,7 +3,7 @@
 use super::stage::{Stage, request, thread};
 use threadline_log::engine::ThreadChange;
 use threadline_log::thread::MetadataChange;
-use threadline_log::{RunNo, Timestamp};
+use threadline_log::{Error, Record, RunNo, Timestamp};
 
 /// Records can be read by offset, by run and by time.
 pub async fn records_are_found_by_offset_run_and_time(stage: Stage) {
@@ -31,8 +31,21 @@ pub async fn records_are_found_by_offset_run_and_time(stage: Stage) {
             let expected =
                 rest.iter().find(|record| record.time.0 >= time).map_or(tail, |record| record.offset);
             assert_eq!(stage.engine.offset_at(&t, Timestamp(time)).await, Ok(expected), "at {time}");
+            let later = rest.iter().find(|record| record.time.0 > time).map_or(tail, |record| record.offset);
+            let is_gone = |record: &Record| record.time.0 > time && !rest.contains(record);
+            let mut before = all.records.iter().take_while(|record| record.offset < later);
+            match stage.engine.offset_after(&t, Timestamp(time)).await {
+                Err(Error::Compacted { .. }) => assert!(before.any(is_gone), "after {time}"),
+                found => {
+                    assert_eq!(found, Ok(later), "after {time}");
+                    assert!(!before.any(is_gone), "after {time}");
+                }
+            }
         }
     }
+    stage.engine.trim(&t, 1).await.expect("it is there");
+    let gone = stage.engine.offset_after(&t, Timestamp(0)).await;
+    assert!(matches!(gone, Err(Error::Trimmed { .. })));
 }
 
 /// Who shows a list hears of everything that changes it.
