@@ -4,6 +4,8 @@ use crate::access::{Authority, Caller};
 use crate::agents::Agents;
 use crate::error::{Code, Refusal};
 use crate::input::{Input, thread_of_path};
+use crate::load::{Listening, Load};
+use crate::metrics::Metrics;
 use crate::runs::Runs;
 use crate::scope::{Asked, ScopeResolver};
 use crate::settings::Settings;
@@ -30,6 +32,8 @@ struct Inner {
     scopes: Arc<dyn ScopeResolver>,
     /// None where nobody need prove anything.
     authority: Option<Arc<Authority>>,
+    load: Arc<Load>,
+    metrics: Arc<Metrics>,
     settings: Settings,
     stopping: CancellationToken,
 }
@@ -52,12 +56,31 @@ impl App {
     ) -> Self {
         // A lease is renewed twice before it is over.
         let lease = u64::try_from(engine.lease_ms()).unwrap_or_default();
-        let runs =
-            Runs::new(engine.clone(), settings.runs.clone(), Duration::from_millis((lease / 3).max(1)));
+        let (load, metrics) = (Arc::new(Load::new(&settings.limits)), Arc::<Metrics>::default());
+        let renewal = Duration::from_millis((lease / 3).max(1));
+        let runs = Runs::new(
+            engine.clone(),
+            settings.runs.clone(),
+            renewal,
+            load.runs.clone(),
+            Arc::clone(&metrics),
+        );
         let stopping = CancellationToken::new();
         // If it is not said who can prove what, nobody can.
         let authority = settings.auth.is_on().then(Arc::default);
-        Self { inner: Arc::new(Inner { engine, agents, runs, scopes, authority, settings, stopping }) }
+        Self {
+            inner: Arc::new(Inner {
+                engine,
+                agents,
+                runs,
+                scopes,
+                authority,
+                load,
+                metrics,
+                settings,
+                stopping,
+            }),
+        }
     }
 
     /// With aggregators of one's own for buffered runs, whatever `runs.aggregate` says. Said before it is cloned.
@@ -97,6 +120,24 @@ impl App {
     #[must_use]
     pub fn runs(&self) -> &Runs {
         &self.inner.runs
+    }
+
+    /// What is taken of what there is.
+    pub(crate) fn load(&self) -> &Load {
+        &self.inner.load
+    }
+
+    /// What is counted and measured.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
+    }
+
+    /// A place for a stream to one reader.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn listen(&self, scope: &Scope) -> Result<Listening, Refusal> {
+        Ok(Listening { _place: self.load().streams.take(scope)?, lag: self.metrics().lag() })
     }
 
     /// The settings.
@@ -143,7 +184,7 @@ impl App {
         self.scope_of(caller, headers, None)
     }
 
-    fn scope_of(
+    pub(crate) fn scope_of(
         &self,
         caller: &Caller,
         headers: &HeaderMap,

@@ -45,6 +45,10 @@ pub enum Code {
     OriginNotAllowed,
     /// It may or may not have been done.
     OutcomeUnknown,
+    /// The server has as much to do as it can.
+    Overloaded,
+    /// Requests come faster than they may.
+    RateLimited,
     /// The body did not come in time.
     RequestTimeout,
     /// The body is larger than it may be.
@@ -67,6 +71,8 @@ pub enum Code {
     ThreadNotFound,
     /// The thread was deleted, or deleted and made anew.
     ThreadReplaced,
+    /// The caller has as many as it may have.
+    TooMany,
     /// The records were removed by retention.
     Trimmed,
     /// It is not known who is calling.
@@ -106,6 +112,8 @@ impl Code {
             Self::NotFound => ("not_found", StatusCode::NOT_FOUND),
             Self::OriginNotAllowed => ("origin_not_allowed", StatusCode::FORBIDDEN),
             Self::OutcomeUnknown => ("outcome_unknown", StatusCode::SERVICE_UNAVAILABLE),
+            Self::Overloaded => ("overloaded", StatusCode::SERVICE_UNAVAILABLE),
+            Self::RateLimited => ("rate_limited", StatusCode::TOO_MANY_REQUESTS),
             Self::RequestTimeout => ("request_timeout", StatusCode::REQUEST_TIMEOUT),
             Self::RequestTooLarge => ("request_too_large", StatusCode::PAYLOAD_TOO_LARGE),
             Self::RunActive => ("run_active", StatusCode::CONFLICT),
@@ -117,6 +125,7 @@ impl Code {
             Self::StoreUnavailable => ("store_unavailable", StatusCode::SERVICE_UNAVAILABLE),
             Self::ThreadNotFound => ("thread_not_found", StatusCode::NOT_FOUND),
             Self::ThreadReplaced => ("thread_replaced", StatusCode::GONE),
+            Self::TooMany => ("too_many", StatusCode::TOO_MANY_REQUESTS),
             Self::Trimmed => ("trimmed", StatusCode::GONE),
             Self::Unauthorized => ("unauthorized", StatusCode::UNAUTHORIZED),
             Self::UnsupportedMediaType => ("unsupported_media_type", StatusCode::UNSUPPORTED_MEDIA_TYPE),
@@ -200,9 +209,10 @@ impl IntoResponse for Refusal {
             error["details"] = details;
         }
         let mut response = (self.code.status(), Json(json!({ "error": error }))).into_response();
-        if self.code.status() == StatusCode::SERVICE_UNAVAILABLE {
+        if matches!(self.code.status(), StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }
+        response.extensions_mut().insert(self.code);
         if self.code == Code::Unauthorized {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

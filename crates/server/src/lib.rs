@@ -13,6 +13,8 @@ mod idle;
 mod input;
 mod lifecycle;
 mod listener;
+mod load;
+mod metrics;
 mod moment;
 mod page_mark;
 mod routes;

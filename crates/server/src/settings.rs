@@ -1,8 +1,10 @@
 //! What the server can be told, with its defaults. `threadline.toml` has the same names.
 
 mod auth;
+mod limits;
 
 pub use auth::{AuthSettings, JwtAlgorithm, JwtSettings};
+pub use limits::LimitSettings;
 
 use crate::duration::optional_duration;
 use axum::http::Uri;
@@ -30,6 +32,10 @@ pub struct Settings {
     pub runs: RunSettings,
     /// The history route.
     pub history: HistorySettings,
+    /// How much at once, and how fast.
+    pub limits: LimitSettings,
+    /// Figures for Prometheus.
+    pub metrics: MetricsSettings,
     /// Connections.
     pub http: HttpSettings,
 }
@@ -55,7 +61,7 @@ impl Settings {
     /// If a path or an origin is none, or a path is there twice.
     pub fn check(&self) -> Result<(), SettingsError> {
         let Paths { base, run, run_alias, connect, history, cancel, capabilities } = &self.paths;
-        let mut taken: HashSet<&str> = HashSet::from(["/agents", "/healthz", "/readyz"]);
+        let mut taken: HashSet<&str> = HashSet::from(["/agents", "/healthz", "/readyz", "/metrics"]);
         for path in [base, run, run_alias, connect, history, cancel, capabilities] {
             if path.is_empty() {
                 continue;
@@ -328,6 +334,22 @@ impl Default for HistorySettings {
             lifecycle: false,
             state: false,
         }
+    }
+}
+
+/// Figures for Prometheus.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MetricsSettings {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// Whether anybody may see them; else it takes the permission admin, where callers have permissions.
+    pub public: bool,
+}
+
+impl Default for MetricsSettings {
+    fn default() -> Self {
+        Self { enabled: true, public: false }
     }
 }
 

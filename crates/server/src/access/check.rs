@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tokio::time::Instant;
 
 /// The parameter of a query that a ticket comes in.
 const TICKET: &str = "ticket";
@@ -30,6 +31,12 @@ pub(crate) async fn check(
         Ok(caller) => caller,
         Err(refusal) => return refusal.into_response(),
     };
+    if needs != Needs::Nothing
+        && let Ok(scope) = app.scope_of(&caller, request.headers(), None)
+        && let Err(refusal) = app.load().requests.admit(&scope, Instant::now())
+    {
+        return refusal.into_response();
+    }
     request.extensions_mut().insert(caller.clone());
     let response = next.run(request).await;
     match caller.identity() {

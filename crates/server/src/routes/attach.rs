@@ -8,6 +8,7 @@ use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
 use crate::idle::{Idle, check_size, mint_run_id};
 use crate::input::{Input, run_of_query};
+use crate::load::Listening;
 use crate::runs::{Joined, Phase};
 use crate::settings::Mode;
 use crate::stream::{Dialect, Encoding, RunReader};
@@ -47,7 +48,13 @@ pub(super) async fn connect(
     let input = Input::read(&body::read(&app, &headers, body).await?)?;
     let thread = app.thread(&caller, &headers, &input)?;
     let dialect = Dialect { encoding: Encoding::accepted(&headers), is_legacy: input.is_legacy() };
-    let attaching = Attaching { app: &app, thread: &thread, dialect, input: &input };
+    let attaching = Attaching {
+        app: &app,
+        thread: &thread,
+        dialect,
+        input: &input,
+        listening: app.listen(&thread.scope)?,
+    };
     if let Some(cursor) = cursor(&headers, options.after.as_deref())? {
         return attaching.after(cursor).await;
     }
@@ -76,11 +83,11 @@ pub(super) fn find_run<'r>(runs: &'r [RunInfo], id: Option<&str>) -> Result<Opti
 }
 
 /// Cuts a reader when its run breaks, and keeps its connection alive.
-pub(super) fn watched(app: &App, reader: RunReader, run: RunNo) -> RunReader {
+pub(super) fn watched(app: &App, reader: RunReader, run: RunNo, listening: Listening) -> RunReader {
     // A store that takes no writes will not see the end of a run that nobody executes.
     let broken = || app.engine().store().trouble().map(|_| watch::channel(Phase::Broken).1);
     let phase = app.runs().phase(reader.incarnation(), run).or_else(broken);
-    reader.with_phase(phase).with_keep_alive(app.settings().http.keep_alive)
+    reader.with_phase(phase).with_keep_alive(app.settings().http.keep_alive).with_place(listening)
 }
 
 /// The cursor that a client comes back with.
@@ -97,11 +104,13 @@ pub(super) struct Attaching<'a> {
     pub(super) thread: &'a ThreadKey,
     pub(super) dialect: Dialect,
     pub(super) input: &'a Input,
+    /// Its place among the readers.
+    pub(super) listening: Listening,
 }
 
 impl Attaching<'_> {
     /// To a run: how things are, and then the rest of it, if there is more.
-    pub(super) async fn to_run(&self, run: RunNo) -> Result<Response, Refusal> {
+    pub(super) async fn to_run(self, run: RunNo) -> Result<Response, Refusal> {
         if !self.app.engine().run(self.thread, run).await?.is_running() {
             return self.to_idle(Some(run)).await;
         }
@@ -123,12 +132,12 @@ impl Attaching<'_> {
             return Ok(body::all_events(self.dialect.encoding, first));
         }
         let reader = RunReader::new(follower, view, self.app.stopping().clone()).with_first(first);
-        let reader = watched(self.app, reader, run.no);
+        let reader = watched(self.app, reader, run.no, self.listening);
         Ok(body::events(self.dialect.encoding, reader))
     }
 
     /// To a run that is not stored yet. Nothing of it is a place to come back to.
-    pub(super) fn to_live(&self, incarnation: Incarnation, run: RunNo, joined: Joined) -> Response {
+    pub(super) fn to_live(self, incarnation: Incarnation, run: RunNo, joined: Joined) -> Response {
         // What is delivered went through its delivery already.
         let delivery = Delivery::new(&self.thread.thread, &mint_run_id());
         let mut view = self.app.view(self.dialect, incarnation, run, delivery);
@@ -137,14 +146,14 @@ impl Attaching<'_> {
         match joined.rest {
             Some(rest) => {
                 let reader = RunReader::live(rest, view, self.app.stopping().clone()).with_first(first);
-                body::events(self.dialect.encoding, watched(self.app, reader, run))
+                body::events(self.dialect.encoding, watched(self.app, reader, run, self.listening))
             }
             None => body::all_events(self.dialect.encoding, first),
         }
     }
 
     /// To a thread where nothing goes on, after one of its runs: how things are, as a run of the request's own id.
-    pub(super) async fn to_idle(&self, run: Option<RunNo>) -> Result<Response, Refusal> {
+    pub(super) async fn to_idle(self, run: Option<RunNo>) -> Result<Response, Refusal> {
         let idle = Idle::read(self.app.engine(), self.thread, run).await?;
         let run_id = self.input.run.clone().unwrap_or_else(mint_run_id);
         let events = idle.events(self.thread, &run_id);
@@ -159,7 +168,7 @@ impl Attaching<'_> {
     }
 
     /// After something that the client has seen: exactly what follows it.
-    async fn after(&self, cursor: Cursor) -> Result<Response, Refusal> {
+    async fn after(self, cursor: Cursor) -> Result<Response, Refusal> {
         let engine = self.app.engine();
         let wrong = || Refusal::new(Code::InvalidCursor, "the cursor is not of this route");
         let run = engine.run(self.thread, cursor.run.ok_or_else(wrong)?).await?;
@@ -182,6 +191,6 @@ impl Attaching<'_> {
             return Ok(body::all_events(self.dialect.encoding, Vec::new()));
         }
         let reader = RunReader::new(follower, view, self.app.stopping().clone()).with_skip(skip);
-        Ok(body::events(self.dialect.encoding, watched(self.app, reader, run.no)))
+        Ok(body::events(self.dialect.encoding, watched(self.app, reader, run.no, self.listening)))
     }
 }

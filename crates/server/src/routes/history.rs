@@ -95,6 +95,7 @@ impl Telling<'_> {
 
     /// What is durable, and then the rest of the run.
     async fn and_follow(&self, runs: &[RunInfo], run: &RunInfo) -> Result<Response, Refusal> {
+        let listening = self.app.listen(&self.thread.scope)?;
         let Attached { run, fold, follower } = self.app.engine().attach(self.thread, run.no).await?;
         if fold.joiner().ongoing().current_run().is_none() {
             return self.at_once(runs, Some(&run)).await;
@@ -115,7 +116,7 @@ impl Telling<'_> {
         let reader = RunReader::new(follower, view, self.app.stopping().clone())
             .with_first(first)
             .with_deadline(deadline);
-        let reader = super::attach::watched(self.app, reader, run.no);
+        let reader = super::attach::watched(self.app, reader, run.no, listening);
         Ok(body::events(self.dialect.encoding, reader))
     }
 

@@ -10,6 +10,8 @@ mod health;
 mod history;
 mod hosts;
 mod message_mark;
+mod metrics;
+mod observe;
 mod origins;
 mod parameters;
 mod records;

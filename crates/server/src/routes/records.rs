@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::cursor::{Cursor, Frame};
 use crate::error::{Code, Refusal};
 use crate::input::run_of_query;
+use crate::load::Listening;
 use crate::moment::{Moment, NotAMoment};
 use crate::stream::Encoding;
 use crate::stream::reader::Cut;
@@ -77,7 +78,7 @@ pub(super) async fn events(
     if wants_stream(&headers) {
         let follower = engine.follow(&thread, Some(info.incarnation), from).await;
         let follower = readable(engine, &thread, follower).await?;
-        return Ok(live(&app, thread, follower, run, options.until));
+        return live(&app, thread, follower, run, options.until);
     }
     let until = match options.until {
         Some(Moment::Offset(offset)) => offset,
@@ -225,6 +226,7 @@ struct Live {
     names: Names,
     /// It was cut off, or has come to where it was to end.
     is_over: bool,
+    listening: Listening,
 }
 
 fn live(
@@ -233,21 +235,23 @@ fn live(
     follower: Follower,
     run: Option<RunNo>,
     until: Option<Moment>,
-) -> Response {
+) -> Result<Response, Refusal> {
+    let listening = app.listen(&thread.scope)?;
     let names = Names::default();
-    let live = Live { app: app.clone(), thread, follower, run, until, names, is_over: false };
+    let live = Live { app: app.clone(), thread, follower, run, until, names, listening, is_over: false };
     let frames = unfold(live, async |mut live| {
         let frames = live.next().await?;
         live.is_over |= frames.is_err();
         Some((frames, live))
     });
-    body::with_events(Encoding::Sse, Body::from_stream(frames))
+    Ok(body::with_events(Encoding::Sse, Body::from_stream(frames)))
 }
 
 impl Live {
     async fn next(&mut self) -> Option<Result<Bytes, Cut>> {
         let silence = self.app.settings().http.keep_alive;
         while !self.is_over && !self.is_at_end() {
+            self.listening.lag.set(self.follower.is_behind());
             let stopping = self.app.stopping().clone();
             let next = async {
                 tokio::select! {

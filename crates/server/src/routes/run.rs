@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use threadline_log::delivery::Delivery;
-use threadline_log::{RunWriter, Started, ThreadKey};
+use threadline_log::{RunWriter, Started};
 
 /// A run.
 pub(super) async fn run(
@@ -37,28 +37,28 @@ pub(super) async fn run(
         agent: agent.to_owned(),
         backend: backend.clone(),
     };
-    let attaching = Attaching { app: &app, thread: &thread, dialect, input: &input };
+    let attaching = Attaching {
+        app: &app,
+        thread: &thread,
+        dialect,
+        input: &input,
+        listening: app.listen(&thread.scope)?,
+    };
     match app.runs().start(start).await? {
         Begun { started: Started::New(writer), joined: Some(joined) } => {
             Ok(attaching.to_live(writer.incarnation, writer.run, joined))
         }
-        Begun { started: Started::New(writer), joined: None } => {
-            from_the_start(&app, &thread, &writer, dialect).await
-        }
+        Begun { started: Started::New(writer), joined: None } => from_the_start(attaching, &writer).await,
         Begun { started: Started::Known(run), .. } => attaching.to_run(run).await,
     }
 }
 
-async fn from_the_start(
-    app: &App,
-    thread: &ThreadKey,
-    writer: &RunWriter,
-    dialect: Dialect,
-) -> Result<Response, Refusal> {
+async fn from_the_start(attaching: Attaching<'_>, writer: &RunWriter) -> Result<Response, Refusal> {
+    let Attaching { app, thread, dialect, listening, .. } = attaching;
     let info = app.engine().run(thread, writer.run).await?;
     let follower = app.engine().follow(thread, Some(writer.incarnation), info.offsets.start).await?;
     let delivery = Delivery::new(&thread.thread, &info.id);
     let view = app.view(dialect, writer.incarnation, writer.run, delivery);
-    let reader = watched(app, RunReader::new(follower, view, app.stopping().clone()), writer.run);
-    Ok(body::events(dialect.encoding, reader))
+    let reader = RunReader::new(follower, view, app.stopping().clone());
+    Ok(body::events(dialect.encoding, watched(app, reader, writer.run, listening)))
 }

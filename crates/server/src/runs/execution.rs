@@ -4,6 +4,7 @@ use super::active::{Phase, Registered};
 use super::ingest::{Ingest, Judged};
 use super::keeping::Keeping;
 use super::source::{Failure, Given, Source};
+use crate::load::Place;
 use crate::settings::RunSettings;
 use futures_util::FutureExt;
 use std::time::Duration;
@@ -33,6 +34,8 @@ pub(super) struct Execution {
     pub(super) settings: RunSettings,
     /// How often the lease is renewed.
     pub(super) renewal: Duration,
+    /// Its place among the runs.
+    pub(super) place: Place,
 }
 
 /// How a run came to its end.
@@ -72,6 +75,9 @@ impl Execution {
                 Phase::Broken
             }
         };
+        self.keeping.count_end(phase).await;
+        // Whoever hears of the end may want the place.
+        drop(self.place);
         registered.end(phase);
     }
 

@@ -1,19 +1,23 @@
 //! How what a run says comes to its readers and into the store: stored first, or delivered first.
 
+use super::active::Phase;
 use super::ingest::Judged;
 use super::live::Live;
+use crate::metrics::Metrics;
 use std::sync::Arc;
 use threadline_log::buffered::BufferedWriter;
 use threadline_log::run::RunEnd;
 use threadline_log::{Batch, Engine, Error, NewRecord, RunWriter};
 use threadline_protocol::event::RunError;
 use threadline_protocol::stages::close::Cause;
+use tokio::time::Instant;
 
 /// Keeps one run.
 #[derive(Debug)]
 pub(super) struct Keeping {
     engine: Engine,
     writer: RunWriter,
+    metrics: Arc<Metrics>,
     /// None if readers are served from what is stored.
     buffered: Option<Buffered>,
 }
@@ -27,8 +31,8 @@ struct Buffered {
 
 impl Keeping {
     /// Stored, and then delivered.
-    pub(super) const fn durable(engine: Engine, writer: RunWriter) -> Self {
-        Self { engine, writer, buffered: None }
+    pub(super) const fn durable(engine: Engine, writer: RunWriter, metrics: Arc<Metrics>) -> Self {
+        Self { engine, writer, metrics, buffered: None }
     }
 
     /// From now on it is delivered, and stored later.
@@ -52,9 +56,13 @@ impl Keeping {
         if records.is_empty() {
             return Ok(());
         }
+        self.metrics.kept(records.len(), records.iter().map(|record| record.bytes.len()).sum());
         let Some(Buffered { live, writer: Some(writer) }) = &self.buffered else {
             let batch = Batch { records, end, ..Batch::default() };
-            return self.engine.append(&self.writer, batch).await.map(|_| ());
+            let begun = Instant::now();
+            self.engine.append(&self.writer, batch).await?;
+            self.metrics.committed(begun.elapsed());
+            return Ok(());
         };
         live.deliver(&records);
         match end {
@@ -78,6 +86,16 @@ impl Keeping {
             None => self.engine.end_run(&self.writer, cause).await,
         };
         ended.map(|_| ())
+    }
+
+    /// Counts the end of the run.
+    pub(super) async fn count_end(&self, phase: Phase) {
+        let run = self.engine.run(&self.writer.thread, self.writer.run).await;
+        let outcome = match run {
+            Ok(run) if phase == Phase::Ended => run.status().name(),
+            _ => "unknown",
+        };
+        self.metrics.ended(outcome);
     }
 
     /// Waits until what was delivered cannot be stored.

@@ -9,6 +9,8 @@ use super::live::{Joined, Live};
 use super::source::Failed;
 use crate::agents::{AgentRequest, Backend};
 use crate::error::{Code, Refusal};
+use crate::load::{Place, Places};
+use crate::metrics::Metrics;
 use crate::settings::{History, Mode, OnBusy, RunSettings};
 use axum::http::HeaderMap;
 use bytes::Bytes;
@@ -41,6 +43,8 @@ pub struct Runs {
     aggregators: Aggregators,
     /// How often leases are renewed.
     renewal: Duration,
+    places: Places,
+    metrics: Arc<Metrics>,
 }
 
 /// A run that a client asks for.
@@ -80,8 +84,13 @@ pub struct Cancelled {
 
 impl Runs {
     /// On an engine.
-    #[must_use]
-    pub fn new(engine: Engine, settings: RunSettings, renewal: Duration) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        settings: RunSettings,
+        renewal: Duration,
+        places: Places,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let aggregators = match settings.aggregate {
             true => Aggregators::merging(),
             false => Aggregators::unmerged(),
@@ -94,6 +103,8 @@ impl Runs {
             settings,
             aggregators,
             renewal,
+            places,
+            metrics,
         }
     }
 
@@ -144,6 +155,7 @@ impl Runs {
     }
 
     async fn start_now(&self, start: Start) -> Result<Begun, Refusal> {
+        let place = self.places.take(&start.thread.scope)?;
         for _ in 0..SUPERSEDED_MAX {
             if self.is_stopping() {
                 return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));
@@ -160,7 +172,7 @@ impl Runs {
             };
             match self.engine.start_run(wanted).await {
                 Ok(Started::New(writer)) => {
-                    let joined = self.execute(start, &writer).await;
+                    let joined = self.execute(start, &writer, place).await;
                     return Ok(Begun { started: Started::New(writer), joined });
                 }
                 // Its readers have seen its end: they may go on as soon as it is stored.
@@ -188,10 +200,11 @@ impl Runs {
     }
 
     /// Executes a run that is open. From here on it ends, whatever happens.
-    async fn execute(&self, start: Start, writer: &RunWriter) -> Option<Joined> {
+    async fn execute(&self, start: Start, writer: &RunWriter, place: Place) -> Option<Joined> {
         let cancel = CancellationToken::new();
         let registered = self.active.register((writer.incarnation, writer.run), cancel.clone());
-        let (mut keeping, mut joined) = (Keeping::durable(self.engine.clone(), writer.clone()), None);
+        let (mut keeping, mut joined) =
+            (Keeping::durable(self.engine.clone(), writer.clone(), Arc::clone(&self.metrics)), None);
         let opened = async {
             let body = agent_input(&self.engine, writer, &start.request, self.settings.history).await?;
             if self.settings.mode == Mode::Buffered {
@@ -221,6 +234,7 @@ impl Runs {
             shutdown: self.shutdown.clone(),
             settings: self.settings.clone(),
             renewal: self.renewal,
+            place,
         };
         self.tasks.spawn(execution.execute(registered));
         joined

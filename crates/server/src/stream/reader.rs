@@ -2,6 +2,7 @@
 
 use super::encoding::Encoding;
 use super::view::View;
+use crate::load::Listening;
 use crate::runs::{Phase, Tiding};
 use bytes::Bytes;
 use futures_util::Stream;
@@ -54,6 +55,8 @@ pub(crate) struct RunReader {
     deadline: Option<Deadline>,
     keep_alive: Option<Duration>,
     stopping: CancellationToken,
+    /// The place that it takes.
+    listening: Option<Listening>,
     is_over: bool,
 }
 
@@ -130,6 +133,7 @@ impl RunReader {
             deadline: None,
             keep_alive: None,
             stopping,
+            listening: None,
             is_over: false,
         }
     }
@@ -158,6 +162,13 @@ impl RunReader {
     #[must_use]
     pub(crate) fn with_phase(mut self, phase: Option<watch::Receiver<Phase>>) -> Self {
         self.phase = phase;
+        self
+    }
+
+    /// In a place of its own.
+    #[must_use]
+    pub(crate) fn with_place(mut self, listening: Listening) -> Self {
+        self.listening = Some(listening);
         self
     }
 
@@ -219,6 +230,9 @@ impl RunReader {
         let deadline = self.deadline.as_ref().map(|deadline| deadline.at);
         // What is durable is told, also of a run that breaks.
         let is_told = !self.feed.is_behind();
+        if let Some(listening) = &mut self.listening {
+            listening.lag.set(!is_told);
+        }
         let fed = tokio::select! {
             biased;
             fed = self.feed.next() => fed?,

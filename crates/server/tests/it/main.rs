@@ -9,6 +9,7 @@ mod examples;
 mod harness;
 mod history;
 mod interrupts;
+mod load;
 mod puppet;
 mod records;
 mod refusals;
