@@ -169,6 +169,16 @@ fn zeroed_file(disk: &dyn Disk, bytes: u32, pause: &dyn Fn()) -> io::Result<Arc<
         _ => {}
     }
     let file = disk.create(SPARE_NAME)?;
+    if let Err(error) = fill_with_zeros(&*file, bytes, pause) {
+        drop(file);
+        // Half a spare is of no use, and may be what fills the disk.
+        _ = disk.remove(SPARE_NAME);
+        return Err(error);
+    }
+    Ok(file)
+}
+
+fn fill_with_zeros(file: &dyn DiskFile, bytes: u32, pause: &dyn Fn()) -> io::Result<()> {
     let zeros = vec![0; ZEROS_BYTES.min(bytes as usize)];
     let mut at = 0;
     while at < bytes as usize {
@@ -180,8 +190,7 @@ fn zeroed_file(disk: &dyn Disk, bytes: u32, pause: &dyn Fn()) -> io::Result<Arc<
         }
         pause();
     }
-    file.sync_data()?;
-    Ok(file)
+    file.sync_data()
 }
 
 /// Makes a segment of a zeroed file and puts it into service.
