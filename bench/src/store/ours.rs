@@ -123,7 +123,7 @@ impl Ours {
                     Durability::Durable => Writer::Durable(writer),
                     Durability::Buffered => {
                         // Nothing is merged, so that all write the same.
-                        let aggregator = Aggregators::unmerged().make(&writer.thread);
+                        let aggregator = Aggregators::unmerged().of(&writer.thread, writer.incarnation);
                         let options = BufferOptions::default();
                         Writer::Buffered(BufferedWriter::new(
                             self.engine.clone(),

@@ -1,7 +1,9 @@
 //! Merging pieces of text, of reasoning and of arguments that follow one another.
 
 use super::aggregator::Aggregator;
+use crate::names::RunNo;
 use crate::record::{Kind, NewRecord};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use threadline_protocol::{Event, Received, Text};
 
@@ -14,7 +16,7 @@ const PIECE_BYTES_MAX: usize = 64 * 1024;
 /// A piece with metadata, a `rawEvent` or anything that AG-UI 1.0 does not know is left as it came.
 #[derive(Debug, Default)]
 pub struct Merging {
-    open: Mutex<Option<Piece>>,
+    open: Mutex<HashMap<RunNo, Piece>>,
 }
 
 /// Merges nothing: every event is kept as it came.
@@ -31,39 +33,40 @@ struct Piece {
 }
 
 impl Merging {
-    fn lock(&self) -> MutexGuard<'_, Option<Piece>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunNo, Piece>> {
         // Nothing here panics half way.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Aggregator for Merging {
-    fn push(&self, record: NewRecord) -> Vec<NewRecord> {
+    fn push(&self, run: RunNo, record: NewRecord) -> Vec<NewRecord> {
+        let event = piece_of(&record);
         let mut open = self.lock();
-        let Some(event) = piece_of(&record) else {
-            return open.take().map(Piece::into_record).into_iter().chain([record]).collect();
+        let Some(event) = event else {
+            return open.remove(&run).map(Piece::into_record).into_iter().chain([record]).collect();
         };
-        if let Some(piece) = open.as_mut()
+        if let Some(piece) = open.get_mut(&run)
             && absorb(&mut piece.event, &event)
         {
             piece.is_merged = true;
             return Vec::new();
         }
         let next = Piece { record, event: event.into_owned(), is_merged: false };
-        open.replace(next).map(Piece::into_record).into_iter().collect()
+        open.insert(run, next).map(Piece::into_record).into_iter().collect()
     }
 
-    fn flush(&self) -> Vec<NewRecord> {
-        self.lock().take().map(Piece::into_record).into_iter().collect()
+    fn flush(&self, run: RunNo) -> Vec<NewRecord> {
+        self.lock().remove(&run).map(Piece::into_record).into_iter().collect()
     }
 }
 
 impl Aggregator for Unmerged {
-    fn push(&self, record: NewRecord) -> Vec<NewRecord> {
+    fn push(&self, _run: RunNo, record: NewRecord) -> Vec<NewRecord> {
         vec![record]
     }
 
-    fn flush(&self) -> Vec<NewRecord> {
+    fn flush(&self, _run: RunNo) -> Vec<NewRecord> {
         Vec::new()
     }
 }
@@ -130,7 +133,7 @@ fn add(earlier: &mut Text<'static>, later: &Text<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::{RunId, RunNo, ThreadId, Timestamp};
+    use crate::names::{RunId, ThreadId, Timestamp};
     use crate::run::RunInfo;
     use crate::run_fold::RunFold;
     use proptest::prelude::*;
@@ -143,13 +146,15 @@ mod tests {
         let merging = Merging::default();
         let mut stored = Vec::new();
         for (record, is_flushed) in events {
-            stored.extend(merging.push(record));
+            // Another run of the thread says the same at the same time.
+            merging.push(RunNo(7), record.clone());
+            stored.extend(merging.push(RunNo(0), record));
             if is_flushed {
-                stored.extend(merging.flush());
+                stored.extend(merging.flush(RunNo(0)));
             }
         }
-        stored.extend(merging.flush());
-        assert_eq!(merging.flush(), []);
+        stored.extend(merging.flush(RunNo(0)));
+        assert_eq!(merging.flush(RunNo(0)), []);
         stored
     }
 
@@ -168,17 +173,6 @@ mod tests {
             fold.push(record.kind, &record.bytes);
         }
         fold.fold().checkpoint().to_json()
-    }
-
-    /// Ids that are made up for a source that gives none depend on how many records come before, which are fewer when they
-    /// are merged.
-    fn without_minted(held: &str) -> String {
-        let is_minted =
-            |text: &str| text.len() == 36 && [8, 13, 18, 23].iter().all(|at| text.as_bytes()[*at] == b'-');
-        held.split('"')
-            .map(|text| if is_minted(text) { "minted" } else { text })
-            .collect::<Vec<_>>()
-            .join("\"")
     }
 
     proptest! {
@@ -208,7 +202,7 @@ mod tests {
             let flushed = |place: usize| flushes >> (place % 64) & 1 == 1;
             let stored = stored(records.iter().cloned().enumerate().map(|(place, one)| (one, flushed(place))));
             prop_assert!(stored.len() <= records.len());
-            prop_assert_eq!(without_minted(&held(&stored)), without_minted(&held(&records)));
+            prop_assert_eq!(held(&stored), held(&records));
         }
     }
 
@@ -263,5 +257,42 @@ mod tests {
             "x".repeat(PIECE_BYTES_MAX / 2)
         );
         assert_eq!(texts(&[event.as_str(); 5]).len(), 3);
+    }
+
+    /// Runs of a thread that overlap share one, and neither loses, doubles or mixes anything.
+    #[test]
+    fn several_runs_may_be_merged_at_once() {
+        let merging = Merging::default();
+        let stored = std::thread::scope(|scope| {
+            let runs = [0, 1, 2, 3].map(|run| {
+                let merging = &merging;
+                scope.spawn(move || {
+                    let mut stored = Vec::new();
+                    for piece in 0..1_000 {
+                        let event = format!(
+                            r#"{{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"{run}:{piece},"}}"#
+                        );
+                        stored.extend(merging.push(RunNo(run), NewRecord::event(event)));
+                        if piece % 100 == 99 {
+                            stored.extend(merging.flush(RunNo(run)));
+                        }
+                    }
+                    stored
+                })
+            });
+            runs.map(|run| run.join().unwrap())
+        });
+        for (run, stored) in stored.iter().enumerate() {
+            assert_eq!(stored.len(), 10);
+            let deltas: String = stored
+                .iter()
+                .map(|record| match Received::read_bytes(&record.bytes).unwrap().into_event() {
+                    Event::TextMessageContent(piece) => piece.delta.to_string(),
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            let said: String = (0..1_000).map(|piece| format!("{run}:{piece},")).collect();
+            assert_eq!(deltas, said);
+        }
     }
 }

@@ -171,7 +171,7 @@ impl Shared {
     fn hold(&self, records: Vec<NewRecord>, room: usize, end: Option<RunEnd>) {
         let mut held = self.lock();
         for record in records {
-            let settled = self.aggregator.push(record);
+            let settled = self.aggregator.push(self.run.run, record);
             held.records.extend(settled);
         }
         held.room += room;
@@ -180,7 +180,7 @@ impl Shared {
 
     fn take(&self) -> Held {
         let mut held = self.lock();
-        held.records.extend(self.aggregator.flush());
+        held.records.extend(self.aggregator.flush(self.run.run));
         std::mem::take(&mut held)
     }
 }
@@ -214,6 +214,8 @@ impl Flushing {
 impl Drop for Flushing {
     fn drop(&mut self) {
         self.0.room.close();
+        // What others of the thread still use must not keep what nobody stores any more.
+        drop(self.0.take());
     }
 }
 

@@ -9,7 +9,7 @@ use threadline_log::buffered::{Aggregator, Aggregators, BufferOptions, BufferedW
 use threadline_log::names::Owner;
 use threadline_log::run::{RunEnd, RunStatus};
 use threadline_log::{
-    Engine, Error, HistoryMode, Kind, NewRecord, Options, Record, RunWriter, Scope, StartRun, Started,
+    Engine, Error, HistoryMode, Kind, NewRecord, Options, Record, RunNo, RunWriter, Scope, StartRun, Started,
     ThreadId, ThreadKey,
 };
 use threadline_protocol::Received;
@@ -44,7 +44,7 @@ impl Scene {
     }
 
     fn writer(&self, options: &BufferOptions) -> BufferedWriter {
-        let aggregator = Aggregators::merging().make(&self.run.thread);
+        let aggregator = Aggregators::merging().of(&self.run.thread, self.run.incarnation);
         BufferedWriter::new(self.engine.clone(), self.run.clone(), aggregator, options)
     }
 
@@ -213,12 +213,12 @@ async fn who_drops_a_writer_gives_up_what_it_holds() {
 struct LastOnly(Mutex<Option<NewRecord>>);
 
 impl Aggregator for LastOnly {
-    fn push(&self, record: NewRecord) -> Vec<NewRecord> {
+    fn push(&self, _run: RunNo, record: NewRecord) -> Vec<NewRecord> {
         self.0.lock().unwrap().replace(record);
         Vec::new()
     }
 
-    fn flush(&self) -> Vec<NewRecord> {
+    fn flush(&self, _run: RunNo) -> Vec<NewRecord> {
         self.0.lock().unwrap().take().into_iter().collect()
     }
 }
@@ -230,7 +230,7 @@ async fn an_aggregator_may_be_ones_own() {
         assert_eq!(thread.thread.as_str(), "t");
         Arc::new(LastOnly::default())
     });
-    let aggregator = aggregators.make(&scene.run.thread);
+    let aggregator = aggregators.of(&scene.run.thread, scene.run.incarnation);
     let writer =
         BufferedWriter::new(scene.engine.clone(), scene.run.clone(), aggregator, &BufferOptions::default());
     writer.append(piece("a")).await.unwrap();

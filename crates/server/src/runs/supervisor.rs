@@ -254,7 +254,7 @@ impl Runs {
     fn buffer(&self, writer: &RunWriter) -> BufferedWriter {
         let RunSettings { flush_interval, finalization_timeout, .. } = self.settings;
         let options = BufferOptions { flush_interval, finalization_timeout, ..BufferOptions::default() };
-        let aggregator = self.aggregators.make(&writer.thread);
+        let aggregator = self.aggregators.of(&writer.thread, writer.incarnation);
         BufferedWriter::new(self.engine.clone(), writer.clone(), aggregator, &options)
     }
 

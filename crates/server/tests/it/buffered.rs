@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::buffered::{Aggregator, Aggregators};
-use threadline_log::{MemoryStore, NewRecord};
+use threadline_log::{MemoryStore, NewRecord, RunNo};
 use threadline_server::Settings;
 use threadline_server::settings::Mode;
 use threadline_testkit::random::Random;
@@ -311,12 +311,12 @@ async fn history_follows_what_is_stored() {
 struct EndsOnly;
 
 impl Aggregator for EndsOnly {
-    fn push(&self, record: NewRecord) -> Vec<NewRecord> {
+    fn push(&self, _run: RunNo, record: NewRecord) -> Vec<NewRecord> {
         let is_end = String::from_utf8_lossy(&record.bytes).contains("RUN_FINISHED");
         is_end.then_some(record).into_iter().collect()
     }
 
-    fn flush(&self) -> Vec<NewRecord> {
+    fn flush(&self, _run: RunNo) -> Vec<NewRecord> {
         Vec::new()
     }
 }

@@ -30,16 +30,21 @@ pub(super) fn mend<'a>(
     refusal: &Refusal,
     ongoing: &Ongoing,
     names: &CallNames,
-    position: u64,
+    nameless: u64,
 ) -> Mend<'a> {
     match refusal {
-        Refusal::Chunk(error) => mend_chunk(event, error.rule, ongoing, names, position),
+        Refusal::Chunk(error) => mend_chunk(event, error.rule, ongoing, names, nameless),
         Refusal::Rule(violation) => mend_rule(event, violation.rule, ongoing, names),
         Refusal::End { end, .. } => match ended(end).and_then(|(kind, id)| ongoing.open_chunk(kind, id)) {
             Some(stream) => Mend::Add(vec![reopening(ongoing, stream)]),
             None => Mend::Drop,
         },
     }
+}
+
+/// Whether it is a chunk that has to be given an id.
+pub(super) fn is_nameless(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Chunk(error) if error.rule == ExpandRule::MissingId)
 }
 
 fn ended<'e, 'a>(end: &'e Event<'a>) -> Option<(Kind, &'e Text<'a>)> {
@@ -57,7 +62,7 @@ fn mend_chunk<'a>(
     rule: ExpandRule,
     ongoing: &Ongoing,
     names: &CallNames,
-    position: u64,
+    nameless: u64,
 ) -> Mend<'a> {
     let mut event = event.clone();
     match rule {
@@ -67,7 +72,7 @@ fn mend_chunk<'a>(
         ExpandRule::MissingId => {
             let nobody = (Text::default(), Text::default());
             let (thread, run) = ongoing.current_run().unwrap_or(&nobody);
-            let id = Some(mint(thread, run, format!("chunk:{position}").as_bytes()).into());
+            let id = Some(mint(thread, run, format!("chunk:{nameless}").as_bytes()).into());
             match &mut event {
                 Event::TextMessageChunk(chunk) => chunk.message_id = id,
                 Event::ReasoningMessageChunk(chunk) => chunk.message_id = id,

@@ -18,7 +18,7 @@ use crate::json::{Json, JsonObject};
 use crate::schema::{Departure, DepartureKind, ReadError, UnknownWords};
 use crate::stages::Output;
 use call_names::CallNames;
-use mend::{Mend, mend};
+use mend::{Mend, is_nameless, mend};
 use std::fmt;
 
 /// How often an event is mended before it is given up. Each mend takes away one reason to refuse it.
@@ -45,6 +45,9 @@ pub struct Repairer {
     ongoing: Ongoing,
     call_names: CallNames,
     position: u64,
+    /// How many chunks came without an id where one was needed. Theirs are made of this, not of their position: what comes before
+    /// them may be stored in fewer pieces than it was delivered in.
+    nameless: u64,
 }
 
 /// What became of an event.
@@ -191,8 +194,9 @@ impl Repairer {
             let Err(refusal) = self.ongoing.take(current) else { return };
             let mend = match mends {
                 MENDS_MAX => Mend::Drop,
-                _ => mend(current, &refusal, &self.ongoing, &self.call_names, position),
+                _ => mend(current, &refusal, &self.ongoing, &self.call_names, self.nameless),
             };
+            self.nameless += u64::from(is_nameless(&refusal));
             match mend {
                 Mend::Alter(altered) => {
                     repaired.note(position, Action::Altered, event, &refusal);
