@@ -40,18 +40,16 @@ pub(super) struct ActiveRuns {
 pub(super) struct Registered {
     all: Arc<ActiveRuns>,
     key: (Incarnation, RunNo),
+    cancel: CancellationToken,
     phase: watch::Sender<Phase>,
 }
 
 impl ActiveRuns {
-    pub(super) fn register(
-        self: &Arc<Self>,
-        key: (Incarnation, RunNo),
-        cancel: CancellationToken,
-    ) -> Registered {
+    pub(super) fn register(self: &Arc<Self>, key: (Incarnation, RunNo)) -> Registered {
+        let cancel = CancellationToken::new();
         let (sender, phase) = watch::channel(Phase::Running);
-        self.lock().insert(key, Active { cancel, phase, live: None });
-        Registered { all: Arc::clone(self), key, phase: sender }
+        self.lock().insert(key, Active { cancel: cancel.clone(), phase, live: None });
+        Registered { all: Arc::clone(self), key, cancel, phase: sender }
     }
 
     pub(super) fn get(&self, key: (Incarnation, RunNo)) -> Option<Active> {
@@ -69,6 +67,11 @@ impl ActiveRuns {
 }
 
 impl Registered {
+    /// Said when the run is to be stopped.
+    pub(super) const fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
     /// From now on the run is delivered before it is stored.
     pub(super) fn go_live(&self, live: Arc<Live>) {
         if let Some(active) = self.all.lock().get_mut(&self.key) {

@@ -1,6 +1,6 @@
 //! Starting, finding, cancelling and stopping runs.
 
-use super::active::{ActiveRuns, Phase};
+use super::active::{Active, ActiveRuns, Phase, Registered};
 use super::agent_input::agent_input;
 use super::execution::Execution;
 use super::ingest::Ingest;
@@ -24,7 +24,7 @@ use threadline_log::{
     Attached, Engine, Error, HistoryMode, Incarnation, RunId, RunNo, RunWriter, StartRun, Started, ThreadKey,
 };
 use threadline_protocol::Event;
-use tokio::sync::watch;
+use tokio::sync::{RwLock, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -37,6 +37,8 @@ const SUPERSEDED_MAX: usize = 16;
 pub struct Runs {
     engine: Engine,
     active: Arc<ActiveRuns>,
+    /// Held while a run is opened, until it is among the active ones.
+    opening: Arc<RwLock<()>>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
     settings: RunSettings,
@@ -98,6 +100,7 @@ impl Runs {
         Self {
             engine,
             active: Arc::default(),
+            opening: Arc::default(),
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
             settings,
@@ -170,9 +173,9 @@ impl Runs {
                 history,
                 agent: Some(start.agent.clone()),
             };
-            match self.engine.start_run(wanted).await {
-                Ok(Started::New(writer)) => {
-                    let joined = self.execute(start, &writer, place).await;
+            match self.open(wanted).await {
+                Ok((Started::New(writer), Some(registered))) => {
+                    let joined = self.execute(start, &writer, registered, place).await;
                     return Ok(Begun { started: Started::New(writer), joined });
                 }
                 // Its readers have seen its end: they may go on as soon as it is stored.
@@ -180,10 +183,30 @@ impl Runs {
                 Err(Error::RunActive(run)) if self.settings.on_busy == OnBusy::Supersede => {
                     self.cancel(&start.thread, Some(&run)).await?;
                 }
-                other => return Ok(Begun { started: other?, joined: None }),
+                other => return Ok(Begun { started: other?.0, joined: None }),
             }
         }
         Err(Error::RunsChanged.into())
+    }
+
+    /// Opens a run, and registers it if it is new.
+    async fn open(&self, wanted: StartRun) -> Result<(Started, Option<Registered>), Error> {
+        let _opening = self.opening.read().await;
+        let started = self.engine.start_run(wanted).await?;
+        let registered = match &started {
+            Started::New(writer) => Some(self.active.register((writer.incarnation, writer.run))),
+            Started::Known(_) => None,
+        };
+        Ok((started, registered))
+    }
+
+    /// A run that is executed here, also if others see that it is open before it is.
+    async fn executed(&self, key: (Incarnation, RunNo)) -> Option<Active> {
+        if let Some(active) = self.active.get(key) {
+            return Some(active);
+        }
+        let _all_are_registered = self.opening.write().await;
+        self.active.get(key)
     }
 
     /// Waits for a run that is over for its readers until it is stored. False if it is not over.
@@ -193,18 +216,21 @@ impl Runs {
         }
         let run = self.engine.run_named(thread, run).await?.no;
         let incarnation = self.engine.store().thread(thread).await?.incarnation;
-        match self.live(incarnation, run) {
+        match self.executed((incarnation, run)).await.and_then(|active| active.live) {
             Some(live) => Ok(live.settled().await),
             None => Ok(false),
         }
     }
 
     /// Executes a run that is open. From here on it ends, whatever happens.
-    async fn execute(&self, start: Start, writer: &RunWriter, place: Place) -> Option<Joined> {
-        let cancel = CancellationToken::new();
-        let registered = self.active.register((writer.incarnation, writer.run), cancel.clone());
-        let (mut keeping, mut joined) =
-            (Keeping::durable(self.engine.clone(), writer.clone(), Arc::clone(&self.metrics)), None);
+    async fn execute(
+        &self,
+        start: Start,
+        writer: &RunWriter,
+        registered: Registered,
+        place: Place,
+    ) -> Option<Joined> {
+        let (mut keeping, mut joined) = (Keeping::durable(self.engine.clone(), writer.clone(), Arc::clone(&self.metrics)), None);
         let opened = async {
             let body = agent_input(&self.engine, writer, &start.request, self.settings.history).await?;
             if self.settings.mode == Mode::Buffered {
@@ -230,7 +256,7 @@ impl Runs {
             keeping,
             ingest: Ingest::new(&start.thread.thread, &start.run, others),
             source,
-            cancel,
+            cancel: registered.cancel().clone(),
             shutdown: self.shutdown.clone(),
             settings: self.settings.clone(),
             renewal: self.renewal,
@@ -272,7 +298,7 @@ impl Runs {
             return Ok(Cancelled { run: found.id.clone(), status: found.status() });
         }
         let incarnation = self.engine.store().thread(thread).await?.incarnation;
-        let Some(mut active) = self.active.get((incarnation, found.no)) else {
+        let Some(mut active) = self.executed((incarnation, found.no)).await else {
             // It may have ended just now; if not, nobody here can end it.
             return self.status(thread, found.no).await;
         };

@@ -1,11 +1,14 @@
 //! Runs.
 
 use crate::harness::{Harness, folded, kinds, messages, request, user};
+use futures_util::future::join_all;
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::delivery::UnknownEvents;
 use threadline_server::Settings;
 use threadline_server::settings::{History, OnBusy};
+use threadline_testkit::store::GatedStore;
 use tokio::time::{Instant, sleep};
 
 #[tokio::test]
@@ -182,6 +185,50 @@ async fn a_run_may_supersede_another() {
     assert_eq!(kinds(&two.all().await), ["RUN_STARTED", "RUN_FINISHED"]);
     let held = server.get("/v1/threads/t/messages", &[]).await.json().await;
     assert_eq!(held["messages"][0]["content"], "kept");
+}
+
+/// Whoever finds a run in its way may find it before it is executed.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_has_just_been_opened_can_be_superseded_and_cancelled() {
+    let mut settings = Settings::default();
+    settings.runs.on_busy = OnBusy::Supersede;
+    let store = Arc::<GatedStore>::default();
+    let server = Harness::on(store.clone(), settings);
+    let (_first, second) = (server.agent.next_run(), server.agent.next_run());
+    let bodies = ["r1", "r2"].map(|run| request(run, &json!([])));
+    let cancel = json!({"threadId":"t","runId":"r1"});
+    store.set_silent(true);
+    let others = async {
+        store.wait_for_runs(1).await;
+        let soon = async {
+            // The others have looked for it by then.
+            sleep(Duration::from_secs(1)).await;
+            store.set_silent(false);
+        };
+        tokio::join!(server.post("/agui", &bodies[1]), server.post("/cancel", &cancel), soon)
+    };
+    let (one, (two, cancelled, ())) = tokio::join!(server.post("/agui", &bodies[0]), others);
+    assert_eq!(cancelled.json().await["status"], "cancelled");
+    assert_eq!(one.all().await.pop().unwrap().value()["outcome"], json!({"type":"cancelled"}));
+    second.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":"r2"}));
+    assert_eq!(kinds(&two.all().await), ["RUN_STARTED", "RUN_FINISHED"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_same_request_many_times_at_once_starts_one_run() {
+    for _ in 0..20 {
+        let server = Harness::new();
+        let agent = server.agent.next_run();
+        agent.say(&json!({"type":"TEXT_MESSAGE_CHUNK","messageId":"a","delta":"once"}));
+        let body = request("r1", &json!([user("u", "hi")]));
+        let answers = join_all((0..8).map(|_| server.post("/agui", &body))).await;
+        agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":"r1"}));
+        for answer in answers {
+            let held = messages(&folded(&answer.all().await));
+            assert_eq!(held, json!([user("u", "hi"), {"id":"a","role":"assistant","content":"once"}]));
+        }
+        assert_eq!(server.agent.requests().len(), 1);
+    }
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::store::{Ack, Append, Claim, OpenRun, Opened, Page};
@@ -18,7 +19,7 @@ pub enum Gate {
     Open,
     /// They wait.
     Shut,
-    /// They fail, and nothing was done.
+    /// They fail, and nothing was done; nor are runs opened.
     Broken,
 }
 
@@ -28,12 +29,42 @@ pub struct GatedStore {
     store: MemoryStore,
     gate: watch::Sender<Gate>,
     tried: watch::Sender<usize>,
+    /// Whether those who open runs do not hear of it.
+    is_silent: watch::Sender<bool>,
+    opened: watch::Sender<usize>,
+    is_damaged: AtomicBool,
 }
 
 impl GatedStore {
     /// Opens or shuts the gate, for those who wait as well.
     pub fn set(&self, gate: Gate) {
         self.gate.send_replace(gate);
+    }
+
+    /// While it is damaged, nothing about threads can be read.
+    pub fn set_damaged(&self, is_damaged: bool) {
+        self.is_damaged.store(is_damaged, Ordering::SeqCst);
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if !self.is_damaged.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        Err(Error::Corrupt { place: "a secret place".to_owned(), what: "a flipped bit".to_owned() })
+    }
+
+    /// While it is silent, runs are opened, and others see them, before those who open them hear of it.
+    pub fn set_silent(&self, is_silent: bool) {
+        self.is_silent.send_replace(is_silent);
+    }
+
+    /// Waits until so many runs were opened.
+    ///
+    /// # Panics
+    /// If there is a bug: the store outlives who waits.
+    pub async fn wait_for_runs(&self, runs: usize) {
+        let mut opened = self.opened.subscribe();
+        opened.wait_for(|opened| *opened >= runs).await.expect("the store is there");
     }
 
     /// How many appends came to the gate.
@@ -65,7 +96,15 @@ impl Store for GatedStore {
     }
 
     async fn open_run(&self, open: OpenRun) -> Result<Opened, Error> {
-        self.store.open_run(open).await
+        if *self.gate.borrow() == Gate::Broken {
+            return Err(Error::Unavailable("the gate is broken".to_owned()));
+        }
+        let opened = self.store.open_run(open).await?;
+        self.opened.send_modify(|opened| *opened += 1);
+        let mut is_silent = self.is_silent.subscribe();
+        // If the store is gone, nobody waits.
+        let _ = is_silent.wait_for(|is_silent| !is_silent).await;
+        Ok(opened)
     }
 
     async fn claim(
@@ -110,10 +149,12 @@ impl Store for GatedStore {
     }
 
     async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error> {
+        self.check()?;
         self.store.thread(thread).await
     }
 
     async fn runs(&self, thread: &ThreadKey) -> Result<Vec<RunInfo>, Error> {
+        self.check()?;
         self.store.runs(thread).await
     }
 
@@ -122,6 +163,7 @@ impl Store for GatedStore {
     }
 
     async fn kin(&self, thread: &ThreadKey, sought: &Sought) -> Result<Kin, Error> {
+        self.check()?;
         self.store.kin(thread, sought).await
     }
 
