@@ -161,17 +161,18 @@ impl Execution {
     async fn keep_the_rest(&mut self) -> Result<(), Error> {
         let mut judged = Judged::default();
         let mut bytes = 0;
+        let shutdown = self.shutdown.clone();
         let rest = async {
             while let Some(Ok(given)) = self.source.next().await {
                 bytes += given.len();
                 self.ingest.push(given, &mut judged);
-                if bytes > AFTER_END_BYTES_MAX || self.shutdown.is_cancelled() {
+                if bytes > AFTER_END_BYTES_MAX {
                     break;
                 }
             }
         };
-        // A source that does not end is cut off.
-        let _ = timeout(self.settings.after_end_timeout, rest).await;
+        // A source that does not end is cut off, and nobody waits for it to stop the server.
+        let _ = timeout(self.settings.after_end_timeout, shutdown.run_until_cancelled(rest)).await;
         self.keeping.keep(judged).await
     }
 }

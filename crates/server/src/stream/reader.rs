@@ -27,6 +27,9 @@ pub(crate) enum Cut {
     /// The run cannot be written, so that it will not end.
     #[error("the run cannot be written")]
     Broken,
+    /// The server stops, and the run did not end in time.
+    #[error("the server stops")]
+    Stopping,
     /// The client has fallen too far behind a run that is not stored yet.
     #[error("the reader has fallen behind")]
     Behind,
@@ -242,8 +245,8 @@ impl RunReader {
                 return Ok(self.deadline.take().map_or(Next::Over, |deadline| Next::Frames(deadline.frames.to_vec())));
             }
             () = self.stopping.cancelled() => {
-                // The runs of this server are closed before it stops; whoever reads another's comes back elsewhere.
-                return Ok(Next::Over);
+                // The runs of this server are closed before it stops. This one was not: whoever reads it comes back.
+                return Err(Cut::Stopping);
             }
         };
         let (run, mut frames) = (self.view.run(), Vec::new());

@@ -2,6 +2,10 @@
 
 use crate::harness::{Harness, folded, kinds, request};
 use serde_json::json;
+use std::sync::Arc;
+use threadline_server::Settings;
+use threadline_testkit::store::{Gate, GatedStore};
+use tokio::time::Instant;
 
 #[tokio::test]
 async fn a_run_is_stopped_and_says_so() {
@@ -77,4 +81,30 @@ async fn a_server_that_stops_ends_its_runs() {
     assert_eq!(rest[1].value()["code"], "shutdown");
     let (status, code, _) = server.post("/agui", &request("r2", &json!([]))).await.refusal().await;
     assert_eq!((status, code.as_str()), (503, "shutting_down"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_does_not_wait_for_agents_that_do_not() {
+    let server = Harness::new();
+    let agent = server.agent.next_run();
+    let answer = server.post("/agui", &request("r1", &json!([]))).await;
+    agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":"r1"}));
+    answer.all().await;
+    let start = Instant::now();
+    server.app.shut_down().await;
+    assert_eq!(start.elapsed().as_secs(), 0);
+    agent.let_go().await;
+}
+
+/// The clean end of a stream would read as the end of the run.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_cannot_be_ended_in_time_is_cut() {
+    let store = Arc::<GatedStore>::default();
+    let server = Harness::on(store.clone(), Settings::default());
+    let _agent = server.agent.next_run();
+    let mut answer = server.post("/agui", &request("r1", &json!([]))).await;
+    answer.next().await.unwrap();
+    store.set(Gate::Shut);
+    server.app.shut_down().await;
+    answer.cut().await;
 }
