@@ -171,7 +171,16 @@ impl Attaching<'_> {
     async fn after(self, cursor: Cursor) -> Result<Response, Refusal> {
         let engine = self.app.engine();
         let wrong = || Refusal::new(Code::InvalidCursor, "the cursor is not of this route");
-        let run = engine.run(self.thread, cursor.run.ok_or_else(wrong)?).await?;
+        let run = cursor.run.ok_or_else(wrong)?;
+        // First whether it is the same thread: another one may have other runs.
+        match engine.store().thread(self.thread).await {
+            Ok(info) if info.incarnation == cursor.incarnation => {}
+            Ok(_) | Err(Error::NoThread(_)) => {
+                return Err(Error::OtherIncarnation(self.thread.clone()).into());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let run = engine.run(self.thread, run).await?;
         let (from, skip) = match cursor.frame {
             Frame::Events(count) => (cursor.offset, count),
             Frame::Whole => (cursor.offset.saturating_add(1), 0),

@@ -1,7 +1,10 @@
 //! Coming back with a cursor.
 
 use crate::harness::{Harness, kinds, request};
+use axum::body::Bytes;
+use axum::http::HeaderMap;
 use serde_json::json;
+use threadline_server::Input;
 
 #[tokio::test]
 async fn who_comes_back_gets_exactly_what_follows() {
@@ -69,6 +72,7 @@ async fn a_cursor_that_is_none_is_refused() {
         ("x".to_owned(), 400, "invalid_cursor"),
         ("7..0".to_owned(), 400, "invalid_cursor"),
         ("8.0.0.1".to_owned(), 410, "thread_replaced"),
+        ("8.3.0.1".to_owned(), 410, "thread_replaced"),
         ("7.3.0.1".to_owned(), 404, "run_not_found"),
         ("7.0.99.1".to_owned(), 400, "invalid_parameter"),
     ] {
@@ -80,4 +84,13 @@ async fn a_cursor_that_is_none_is_refused() {
         assert_eq!((refused.0, refused.1.as_str()), (status, code), "{cursor}");
     }
     assert_eq!(cursor, "7.0.0.1");
+    let key =
+        server.app.thread(&HeaderMap::new(), &Input::read(&Bytes::from(r#"{"threadId":"t"}"#)).unwrap());
+    server.app.engine().delete(&key.unwrap()).await.unwrap();
+    let (status, code, _) = server
+        .post(&format!("/agui/connect?after={cursor}"), &request("c", &json!([])))
+        .await
+        .refusal()
+        .await;
+    assert_eq!((status, code.as_str()), (410, "thread_replaced"), "the thread was deleted");
 }
