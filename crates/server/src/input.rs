@@ -64,12 +64,16 @@ impl Input {
         self.protocol_version.is_none()
     }
 
-    /// A member of `forwardedProps` that is a string.
-    #[must_use]
-    pub fn prop(&self, name: &str) -> Option<String> {
-        let members = self.props.as_ref()?.members();
-        let (_, value) = members.iter().rev().find(|(key, _)| *key == *name)?;
-        value.as_text().and_then(|text: Text<'_>| text.as_str().map(str::to_owned))
+    /// A member of `forwardedProps`, if it is there.
+    ///
+    /// # Errors
+    /// If it is no string.
+    pub fn prop(&self, name: &str) -> Result<Option<String>, Refusal> {
+        let members = self.props.as_ref().map(JsonObject::members).unwrap_or_default();
+        let value = members.iter().rev().find(|(key, _)| *key == *name).map(|(_, value)| value);
+        let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+        let text = value.as_text().and_then(|text: Text<'_>| text.as_str().map(str::to_owned));
+        text.map(Some).ok_or_else(|| Refusal::input(&prop_pointer(name), "expected a string of Unicode"))
     }
 }
 
@@ -88,6 +92,11 @@ fn unreadable(error: &ReadError) -> Refusal {
         _ => error.pointer().to_owned(),
     };
     Refusal::input(&pointer, error.to_string())
+}
+
+/// Where a member of `forwardedProps` is.
+pub(crate) fn prop_pointer(name: &str) -> String {
+    format!("/forwardedProps/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 fn thread_id(id: &str) -> Result<ThreadId, Refusal> {
@@ -127,8 +136,9 @@ mod tests {
         let input = Input::read(&Bytes::from(body)).unwrap();
         assert_eq!((input.thread.as_str(), &input.run), ("t", &None));
         assert!(input.is_legacy());
-        assert_eq!(input.prop("userId").as_deref(), Some("u"));
-        assert_eq!((input.prop("n"), input.prop("x")), (None, None));
+        assert_eq!(input.prop("userId").unwrap().as_deref(), Some("u"));
+        assert_eq!(input.prop("x").unwrap(), None);
+        assert_eq!(input.prop("n").unwrap_err().details, Some(json!({"pointer": "/forwardedProps/n"})));
     }
 
     #[test]

@@ -230,7 +230,8 @@ impl Runs {
         registered: Registered,
         place: Place,
     ) -> Option<Joined> {
-        let (mut keeping, mut joined) = (Keeping::durable(self.engine.clone(), writer.clone(), Arc::clone(&self.metrics)), None);
+        let (mut keeping, mut joined) =
+            (Keeping::durable(self.engine.clone(), writer.clone(), Arc::clone(&self.metrics)), None);
         let opened = async {
             let body = agent_input(&self.engine, writer, &start.request, self.settings.history).await?;
             if self.settings.mode == Mode::Buffered {
