@@ -1,6 +1,7 @@
 //! How things are in a thread where nothing goes on, as a run of its own.
 
 use crate::error::{Code, Refusal};
+use crate::stream::Encoding;
 use crate::stream::alias::about;
 use serde_json::json;
 use threadline_log::run::RunInfo;
@@ -78,18 +79,20 @@ pub(crate) fn text(text: &str) -> Text<'static> {
 ///
 /// # Errors
 /// If an event is larger than one may be.
-pub(crate) fn check_size(events: &[Event<'_>]) -> Result<(), Refusal> {
+pub(crate) fn check_size(events: &[Event<'_>], encoding: Encoding) -> Result<(), Refusal> {
     let max = Limits::default().event_bytes_max;
-    let is_snapshot =
-        |event: &&Event<'_>| matches!(event, Event::MessagesSnapshot(_) | Event::StateSnapshot(_));
-    match events.iter().filter(is_snapshot).map(|event| event.to_json().len()).find(|size| *size > max) {
-        Some(bytes) => {
+    for event in events {
+        if !matches!(event, Event::MessagesSnapshot(_) | Event::StateSnapshot(_)) {
+            continue;
+        }
+        let bytes = event.to_json().len();
+        if bytes > max || encoding.write(&mut Vec::new(), event, None).is_err() {
             let message = format!("the snapshot is too large for one event. bytes={bytes}, max={max}");
             let details = json!({ "see": "/v1/threads/{thread}/messages" });
-            Err(Refusal::new(Code::SnapshotTooLarge, message).with_details(details))
+            return Err(Refusal::new(Code::SnapshotTooLarge, message).with_details(details));
         }
-        None => Ok(()),
     }
+    Ok(())
 }
 
 /// An id for a run of a request that names none.

@@ -117,17 +117,17 @@ impl Attaching<'_> {
         let incarnation = self.app.engine().store().thread(self.thread).await?.incarnation;
         if let Some(live) = self.app.runs().live(incarnation, run) {
             let joined = live.join();
-            check_size(&joined.events)?;
+            check_size(&joined.events, self.dialect.encoding)?;
             return Ok(self.to_live(incarnation, run, joined));
         }
         let Attached { run, fold, follower } = self.app.engine().attach(self.thread, run).await?;
         let prelude = fold.joiner().prelude();
-        check_size(&prelude)?;
+        check_size(&prelude, self.dialect.encoding)?;
         let is_over = fold.joiner().ongoing().current_run().is_none();
         let (incarnation, offset) = (follower.incarnation(), follower.next_offset());
         let mut view = self.app.view(self.dialect, incarnation, run.no, fold.into_delivery());
         let mut first = Vec::new();
-        view.show_events(&mut first, prelude, offset.checked_sub(1));
+        let is_over = view.show_events(&mut first, prelude, offset.checked_sub(1)) || is_over;
         if is_over {
             return Ok(body::all_events(self.dialect.encoding, first));
         }
@@ -142,8 +142,8 @@ impl Attaching<'_> {
         let delivery = Delivery::new(&self.thread.thread, &mint_run_id());
         let mut view = self.app.view(self.dialect, incarnation, run, delivery);
         let mut first = Vec::new();
-        view.show_events(&mut first, joined.events, None);
-        match joined.rest {
+        let is_over = view.show_events(&mut first, joined.events, None);
+        match joined.rest.filter(|_| !is_over) {
             Some(rest) => {
                 let reader = RunReader::live(rest, view, self.app.stopping().clone()).with_first(first);
                 body::events(self.dialect.encoding, watched(self.app, reader, run, self.listening))
@@ -157,7 +157,7 @@ impl Attaching<'_> {
         let idle = Idle::read(self.app.engine(), self.thread, run).await?;
         let run_id = self.input.run.clone().unwrap_or_else(mint_run_id);
         let events = idle.events(self.thread, &run_id);
-        check_size(&events)?;
+        check_size(&events, self.dialect.encoding)?;
         let delivery = Delivery::new(&self.thread.thread, &run_id);
         let mut view = self.app.view(self.dialect, idle.incarnation, run.unwrap_or(RunNo(0)), delivery);
         let mut frames = Vec::new();

@@ -107,7 +107,9 @@ impl Telling<'_> {
             .view(self.dialect, follower.incarnation(), run.no, fold.into_delivery())
             .with_alias(alias);
         let mut first = Vec::new();
-        view.show_events(&mut first, prelude, None);
+        if view.show_events(&mut first, prelude, None) {
+            return Ok(body::all_events(self.dialect.encoding, first));
+        }
         let deadline = self.app.settings().history.follow_max_duration.map(|duration| {
             let error =
                 RunError::new("the run was followed for as long as it may be").with_code("follow_timeout");
@@ -141,7 +143,7 @@ impl Telling<'_> {
                 }
             }
         }
-        check_size(&events)?;
+        check_size(&events, self.dialect.encoding)?;
         Ok(events)
     }
 

@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use threadline_protocol::codec::{SseId, encode_comment, encode_frame, encode_prefixed};
+use threadline_protocol::proto::EncodeError;
 use threadline_protocol::{Event, Limits, proto};
 
 /// The media type of the binary form.
@@ -15,6 +16,10 @@ pub(crate) enum Encoding {
     /// As protobuf, each message behind its length.
     Protobuf,
 }
+
+/// An event that cannot be sent in this form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unfit;
 
 impl Encoding {
     /// What a client asks for. Only who names protobuf gets it: a client that takes anything may not be able to read it.
@@ -42,17 +47,24 @@ impl Encoding {
         }
     }
 
-    /// Appends an event. What the binary form cannot say is left out, as its readers would leave it out.
-    pub(crate) fn write(self, out: &mut Vec<u8>, event: &Event<'_>, id: Option<&SseId>) {
+    /// Appends an event.
+    ///
+    /// # Errors
+    /// If it has no form that a client would read: numbers take up to five times the room in protobuf that they take in JSON, and
+    /// nesting has a limit there. Nothing is appended.
+    pub(crate) fn write(self, out: &mut Vec<u8>, event: &Event<'_>, id: Option<&SseId>) -> Result<(), Unfit> {
         match self {
             Self::Sse => encode_frame(out, event.to_json().as_bytes(), id),
-            Self::Protobuf => {
-                if let Ok(encoded) = proto::encode(event) {
-                    // An event that is too large would end the stream of whoever reads it.
-                    let _ = encode_prefixed(out, &encoded.bytes, &Limits::default());
+            Self::Protobuf => match proto::encode(event) {
+                Ok(encoded) => {
+                    encode_prefixed(out, &encoded.bytes, &Limits::default()).map_err(|_large| Unfit)?;
                 }
-            }
+                // Its readers would leave it out.
+                Err(EncodeError::UnknownType { .. }) => {}
+                Err(_) => return Err(Unfit),
+            },
         }
+        Ok(())
     }
 
     /// Appends something that readers ignore. The binary form has nothing like it.

@@ -253,7 +253,7 @@ impl RunReader {
         let records = match fed {
             Fed::Records(records) => records,
             Fed::Events(events) => {
-                self.view.show_events(&mut frames, events.to_vec(), None);
+                self.is_over = self.view.show_events(&mut frames, events.to_vec(), None);
                 return Ok(Next::Frames(frames));
             }
             Fed::Over => return Ok(Next::Over),

@@ -6,6 +6,7 @@ use crate::cursor::{Cursor, Frame};
 use threadline_log::delivery::Delivery;
 use threadline_log::{Incarnation, Record, RunNo};
 use threadline_protocol::codec::SseId;
+use threadline_protocol::event::RunError;
 use threadline_protocol::stages::downgrade::Downgrader;
 use threadline_protocol::{Event, Limits};
 
@@ -64,31 +65,53 @@ impl View {
     }
 
     /// Appends events that are not of the log: a prelude for a client that arrives after `offset`, whose last one is a place to come
-    /// back to; or what is not stored yet, which is none.
+    /// back to; or what is not stored yet, which is none. True if the client can be told no more.
     pub(crate) fn show_events(
         &mut self,
         out: &mut Vec<u8>,
         events: Vec<Event<'static>>,
         offset: Option<u64>,
-    ) {
+    ) -> bool {
         let shown = self.in_dialect(events);
         let cursor = offset.and_then(|offset| self.cursor(offset, Frame::Whole));
         for (place, event) in shown.iter().enumerate() {
             let is_last = place + 1 == shown.len();
-            self.encoding.write(out, event, cursor.as_ref().filter(|_| is_last));
+            if !self.write(out, event, cursor.as_ref().filter(|_| is_last)) {
+                return true;
+            }
         }
+        false
     }
 
-    /// Appends what the client sees of a record, but for the first `skip` events of it. True if the run ends with it.
+    /// Appends what the client sees of a record, but for the first `skip` events of it. True if the run ends with it, or the client can
+    /// be told no more.
     pub(crate) fn show(&mut self, out: &mut Vec<u8>, record: &Record, skip: u32) -> bool {
         let delivered = self.delivery.push(record.kind, &record.bytes);
         let is_end = has_end(&delivered);
         let shown = self.in_dialect(delivered);
         for (count, event) in (1..).zip(&shown).skip(skip as usize) {
             let cursor = self.cursor(record.offset, Frame::Events(count));
-            self.encoding.write(out, event, cursor.as_ref());
+            if !self.write(out, event, cursor.as_ref()) {
+                return true;
+            }
         }
         is_end
+    }
+
+    /// Appends an event. False if it has no form that the client would read: without it the client would hold something wrong, so that
+    /// its stream ends with an error. The run goes on.
+    fn write(&self, out: &mut Vec<u8>, event: &Event<'_>, id: Option<&SseId>) -> bool {
+        if self.encoding.write(out, event, id).is_ok() {
+            return true;
+        }
+        let message = format!(
+            "an event has no form in protobuf that can be read: ask for text/event-stream. type={}",
+            event.type_name()
+        );
+        let error = Event::from(RunError::new(message).with_code("not_in_protobuf"));
+        // It is short.
+        let _ = self.encoding.write(out, &error, None);
+        false
     }
 
     /// Goes past a record that the client has seen. True if the run ends with it.

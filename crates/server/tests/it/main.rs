@@ -10,6 +10,7 @@ mod harness;
 mod history;
 mod interrupts;
 mod load;
+mod protobuf;
 mod puppet;
 mod records;
 mod refusals;
