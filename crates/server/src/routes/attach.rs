@@ -61,8 +61,8 @@ pub(super) async fn connect(
     let runs = runs_of(&app, &thread).await?;
     let run = find_run(&runs, options.run.as_deref())?;
     match run {
-        Some(run) if run.is_running() => attaching.to_run(run.no).await,
-        run => attaching.to_idle(run.map(|run| run.no)).await,
+        Some(run) if run.is_running() => attaching.into_run(run.no).await,
+        run => attaching.into_idle(run.map(|run| run.no)).await,
     }
 }
 
@@ -110,15 +110,15 @@ pub(super) struct Attaching<'a> {
 
 impl Attaching<'_> {
     /// To a run: how things are, and then the rest of it, if there is more.
-    pub(super) async fn to_run(self, run: RunNo) -> Result<Response, Refusal> {
+    pub(super) async fn into_run(self, run: RunNo) -> Result<Response, Refusal> {
         if !self.app.engine().run(self.thread, run).await?.is_running() {
-            return self.to_idle(Some(run)).await;
+            return self.into_idle(Some(run)).await;
         }
         let incarnation = self.app.engine().store().thread(self.thread).await?.incarnation;
         if let Some(live) = self.app.runs().live(incarnation, run) {
             let joined = live.join();
             check_size(&joined.events, self.dialect.encoding)?;
-            return Ok(self.to_live(incarnation, run, joined));
+            return Ok(self.into_live(incarnation, run, joined));
         }
         let Attached { run, fold, follower } = self.app.engine().attach(self.thread, run).await?;
         let prelude = fold.joiner().prelude();
@@ -137,7 +137,7 @@ impl Attaching<'_> {
     }
 
     /// To a run that is not stored yet. Nothing of it is a place to come back to.
-    pub(super) fn to_live(self, incarnation: Incarnation, run: RunNo, joined: Joined) -> Response {
+    pub(super) fn into_live(self, incarnation: Incarnation, run: RunNo, joined: Joined) -> Response {
         // What is delivered went through its delivery already.
         let delivery = Delivery::new(&self.thread.thread, &mint_run_id());
         let mut view = self.app.view(self.dialect, incarnation, run, delivery);
@@ -153,7 +153,7 @@ impl Attaching<'_> {
     }
 
     /// To a thread where nothing goes on, after one of its runs: how things are, as a run of the request's own id.
-    pub(super) async fn to_idle(self, run: Option<RunNo>) -> Result<Response, Refusal> {
+    pub(super) async fn into_idle(self, run: Option<RunNo>) -> Result<Response, Refusal> {
         let idle = Idle::read(self.app.engine(), self.thread, run).await?;
         let run_id = self.input.run.clone().unwrap_or_else(mint_run_id);
         let events = idle.events(self.thread, &run_id);

@@ -34,22 +34,17 @@ pub(super) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<B
     }
 }
 
-/// All of a body; nothing if it is too large. Of one that is too large, as much again is read and forgotten: who still sends
-/// when nobody reads any more is cut off, and never sees why.
+/// All of a body; nothing if it is too large.
 async fn collect(mut body: Body, bytes_max: usize) -> Result<Option<Bytes>, axum::Error> {
-    let (mut collected, mut len) = (Vec::new(), 0_usize);
+    let mut collected = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
-        len = len.saturating_add(data.len());
-        if len <= bytes_max {
-            collected.extend_from_slice(&data);
-        } else if len / 2 > bytes_max {
-            break;
-        } else {
-            collected = Vec::new();
+        if collected.len() + data.len() > bytes_max {
+            return Ok(None);
         }
+        collected.extend_from_slice(&data);
     }
-    Ok((len <= bytes_max).then(|| collected.into()))
+    Ok(Some(collected.into()))
 }
 
 /// An answer that goes on as a run does.

@@ -9,6 +9,7 @@ mod discovery;
 mod health;
 mod history;
 mod hosts;
+mod leftover;
 mod message_mark;
 mod metrics;
 mod observe;

@@ -46,10 +46,10 @@ pub(super) async fn run(
     };
     match app.runs().start(start).await? {
         Begun { started: Started::New(writer), joined: Some(joined) } => {
-            Ok(attaching.to_live(writer.incarnation, writer.run, joined))
+            Ok(attaching.into_live(writer.incarnation, writer.run, joined))
         }
         Begun { started: Started::New(writer), joined: None } => from_the_start(attaching, &writer).await,
-        Begun { started: Started::Known(run), .. } => attaching.to_run(run).await,
+        Begun { started: Started::Known(run), .. } => attaching.into_run(run).await,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Which route is where, and who may use it.
 
 use super::{
-    attach, cancel, discovery, health, history, hosts, metrics, observe, origins, records, run, runs,
-    snapshots, threads, tickets,
+    attach, cancel, discovery, health, history, hosts, leftover, metrics, observe, origins, records, run,
+    runs, snapshots, threads, tickets,
 };
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
@@ -42,6 +42,7 @@ pub fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), origins::check))
         .layer(origins::cors(&app.settings().http))
         .layer(middleware::from_fn_with_state(app.clone(), hosts::check))
+        .layer(middleware::from_fn_with_state(app.clone(), leftover::read))
         .layer(middleware::from_fn_with_state(app.clone(), observe::observe))
         .with_state(app)
 }

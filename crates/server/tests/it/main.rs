@@ -9,6 +9,7 @@ mod examples;
 mod harness;
 mod history;
 mod interrupts;
+mod large_bodies;
 mod load;
 mod protobuf;
 mod puppet;
