@@ -2,8 +2,10 @@
 
 use crate::harness::{Harness, folded, kinds, messages, request, user};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use threadline_server::Settings;
+use threadline_testkit::store::GatedStore;
 
 async fn talk(server: &Harness) {
     let agent = server.agent.next_run();
@@ -137,4 +139,21 @@ async fn the_route_can_be_elsewhere_or_nowhere() {
     let server = Harness::with(settings);
     assert_eq!(server.post("/past", &ask()).await.status, 404);
     assert_eq!(server.post("/agents/puppet/history", &ask()).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_history_that_cannot_be_read_says_so_within_the_stream() {
+    let store = Arc::<GatedStore>::default();
+    let server = Harness::on(store.clone(), Settings::default());
+    talk(&server).await;
+    store.set_damaged(true);
+    for path in ["/history", "/history?follow=true", "/agents/puppet/history?lifecycle=true"] {
+        let frames = server.post(path, &ask()).await.all().await;
+        assert_eq!(kinds(&frames), ["RUN_STARTED", "RUN_ERROR"], "{path}");
+        assert_eq!((&frames[0].value()["threadId"], &frames[0].value()["runId"]), (&json!("t"), &json!("h")));
+        assert_eq!(frames[1].value()["code"], "history_unavailable");
+        assert!(!frames[1].json.contains("secret"), "files are for the log of the server");
+    }
+    store.set_damaged(false);
+    assert_eq!(server.post("/history", &ask()).await.all().await.len(), 3);
 }

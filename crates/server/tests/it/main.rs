@@ -11,6 +11,7 @@ mod history;
 mod interrupts;
 mod large_bodies;
 mod load;
+mod options;
 mod protobuf;
 mod puppet;
 mod records;

@@ -1,10 +1,13 @@
 //! Everything that is refused, before anything is done.
 
 use crate::harness::{Harness, request};
-use axum::body::Body;
-use axum::http::Request;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Request};
 use serde_json::{Value, json};
-use threadline_server::Settings;
+use std::sync::Arc;
+use threadline_log::{RunNo, ThreadKey};
+use threadline_server::{Input, Settings};
+use threadline_testkit::store::{Gate, GatedStore};
 
 #[tokio::test]
 async fn bad_bodies_have_a_place() {
@@ -104,4 +107,54 @@ async fn agents_and_what_they_can_do_are_told() {
             (&json!("puppet"), &json!(true))
         );
     }
+}
+
+/// The thread `t`.
+fn thread(server: &Harness) -> ThreadKey {
+    let input = Input::read(&Bytes::from(r#"{"threadId":"t"}"#)).unwrap();
+    server.app.thread(&HeaderMap::new(), &input).unwrap()
+}
+
+#[tokio::test]
+async fn a_store_that_fails_is_no_fault_of_the_client() {
+    let store = Arc::<GatedStore>::default();
+    let server = Harness::on(store.clone(), Settings::default());
+    store.set(Gate::Broken);
+    let answer = server.post("/agui", &request("r1", &json!([]))).await;
+    assert_eq!(answer.headers["retry-after"], "1");
+    let (status, code, _) = answer.refusal().await;
+    assert_eq!((status, code.as_str()), (503, "store_unavailable"));
+    assert_eq!(server.agent.requests().len(), 0, "nobody was asked");
+    store.set_damaged(true);
+    for path in ["/agui", "/agui/connect", "/cancel"] {
+        let mut answer = server.post(path, &request("r1", &json!([]))).await;
+        assert_eq!(answer.status, 500);
+        let body = String::from_utf8(answer.body().await.to_vec()).unwrap();
+        assert!(body.contains(r#""code":"damaged""#) && !body.contains("secret"), "{path}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_gone_is_gone() {
+    let server = Harness::new();
+    let mut cursors = Vec::new();
+    for run in ["r1", "r2", "r3"] {
+        let agent = server.agent.next_run();
+        let answer = server.post("/agui", &request(run, &json!([]))).await;
+        agent.say(&json!({"type":"CUSTOM","name":"n","value":1}));
+        agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":run}));
+        cursors.push(answer.all().await[0].id.clone().unwrap());
+    }
+    let (key, engine) = (thread(&server), server.app.engine());
+    engine.store().compact_run(&key, RunNo(1), engine.now()).await.unwrap();
+    engine.trim(&key, 3).await.unwrap();
+    for (cursor, code, details) in
+        [(&cursors[0], "trimmed", json!({"first":3})), (&cursors[1], "compacted", json!({"runId":"r2"}))]
+    {
+        let path = format!("/agui/connect?after={cursor}");
+        let refused = server.post(&path, &request("c", &json!([]))).await.refusal().await;
+        assert_eq!(refused, (410, code.to_owned(), details));
+    }
+    let rest = server.post(&format!("/agui/connect?after={}", cursors[2]), &request("c", &json!([]))).await;
+    assert_eq!(rest.all().await.len(), 2);
 }
