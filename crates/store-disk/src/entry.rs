@@ -32,7 +32,7 @@ pub(crate) const PACKED: u8 = 2;
 /// Attached bytes up to this length are not worth a frame.
 const PACKED_BYTES_MIN: usize = 512;
 const ZSTD_LEVEL: i32 = 1;
-const LENGTH_BYTES: usize = 4;
+pub(crate) const LENGTH_BYTES: usize = 4;
 const LENGTH_MAX: u32 = u32::MAX >> 2;
 
 /// Why the bytes of an entry cannot be read, though their checksum is right.
@@ -84,10 +84,16 @@ pub(crate) fn body_bytes(records: &[NewRecord]) -> Option<usize> {
 /// Appends the body of an entry with these records, none of which is too long.
 pub(crate) fn put_records(records: &[NewRecord], body: &mut Vec<u8>) {
     for record in records {
-        let length = u32::try_from(record.bytes.len()).expect("lengths were looked at");
-        body.extend_from_slice(&(length << 2 | u32::from(record.kind.code())).to_le_bytes());
+        let length = coded_length(record.bytes.len(), record.kind).expect("lengths were looked at");
+        body.extend_from_slice(&length);
     }
     records.iter().for_each(|record| body.extend_from_slice(&record.bytes));
+}
+
+/// The length of a record and its kind, as they are in a body. None if it is too long.
+pub(crate) fn coded_length(bytes: usize, kind: Kind) -> Option<[u8; LENGTH_BYTES]> {
+    let length = u32::try_from(bytes).ok().filter(|length| *length <= LENGTH_MAX)?;
+    Some((length << 2 | u32::from(kind.code())).to_le_bytes())
 }
 
 /// How many bytes the records of a body of this length have.

@@ -5,7 +5,8 @@
 //! CRC-32C `u32`, 0 `u32`, CRC-32C of the foot before `u32`. All numbers are little-endian. A file is written under another name,
 //! synced, and renamed; it never changes afterwards.
 
-use super::block::{Block, BlockBuilder, BlockError, BlockHead, HEAD_BYTES};
+use super::block::{Block, BlockBuilder, BlockError};
+use super::head::Framed;
 use super::index::{BlockEntry, Extent, Index, Place, Site};
 use crate::fs::{Disk, DiskFile};
 use std::collections::HashMap;
@@ -291,7 +292,7 @@ impl HistoryFile {
         let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
         self.file.read_exact_at(&mut bytes, 0)?;
         let (mut at, mut found) = (FILE_HEAD_BYTES.min(bytes.len()), Vec::new());
-        while at + HEAD_BYTES <= bytes.len() {
+        while at < bytes.len() {
             match salvage_block(&bytes, at, &found) {
                 Some(salvaged) => {
                     at += usize::try_from(salvaged.site.extent.bytes).map_err(io::Error::other)?;
@@ -306,10 +307,11 @@ impl HistoryFile {
 
 /// The block that begins at a byte. The one it was packed with comes before it.
 fn salvage_block(bytes: &[u8], at: usize, found: &[Salvaged]) -> Option<Salvaged> {
-    let head = BlockHead::decode(&bytes[at..]).ok()?;
-    let base = head.base.and_then(|base| found.iter().rev().find(|found| found.block.checksum == base));
+    let framed = Framed::read(&bytes[at..]).ok()?;
+    let base =
+        framed.head.base.and_then(|base| found.iter().rev().find(|found| found.block.checksum == base));
     let block = Block::decode(&bytes[at..], base.map(|base| &base.block)).ok()?;
-    let extent = Extent { at: at as u64, bytes: head.block_bytes() as u64 };
+    let extent = Extent { at: at as u64, bytes: framed.block_bytes() as u64 };
     Some(Salvaged { site: Site { extent, base: base.map(|base| base.site.extent) }, block })
 }
 

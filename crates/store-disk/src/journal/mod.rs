@@ -26,7 +26,7 @@ mod sidecar;
 mod survey;
 #[cfg(test)]
 mod tests;
-mod varint;
+pub(crate) mod varint;
 mod walk;
 
 pub use check::{Finding, check};

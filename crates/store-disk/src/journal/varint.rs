@@ -1,6 +1,6 @@
 //! Numbers in as few bytes as they need.
 
-pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
@@ -8,7 +8,7 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value.to_le_bytes()[0]);
 }
 
-pub(super) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
+pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put(bytes, zigzag(value));
 }
 
@@ -17,17 +17,17 @@ fn zigzag(value: i64) -> u64 {
 }
 
 /// How many bytes [`put`] appends.
-pub(super) fn bytes(value: u64) -> usize {
+pub(crate) fn bytes(value: u64) -> usize {
     (u64::BITS - (value | 1).leading_zeros()).div_ceil(7) as usize
 }
 
 /// How many bytes [`put_signed`] appends.
-pub(super) fn bytes_signed(value: i64) -> usize {
+pub(crate) fn bytes_signed(value: i64) -> usize {
     bytes(zigzag(value))
 }
 
 /// Takes a number from the front of `bytes`; none if they are not one.
-pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
@@ -44,7 +44,7 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-pub(super) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
+pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
     let value = take(bytes)?;
     Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
 }
