@@ -8,7 +8,7 @@ use crate::names::{RunId, RunNo, ThreadKey};
 use crate::record::NewRecord;
 use crate::run::{BaseState, RunInfo};
 use crate::search::first_words;
-use crate::store::{OpenRun, Opened, RunsSeen};
+use crate::store::{Ack, OpenRun, Opened, RunsSeen};
 use crate::thread::MetadataChange;
 use crate::to_its_end::to_its_end;
 use bytes::Bytes;
@@ -112,14 +112,17 @@ impl Engine {
             request: start.request.clone(),
             request_digest: request.digest.clone(),
             records: vec![NewRecord::made(started.to_json().into_bytes())],
+            key: None,
+            expected_tail: None,
+            end: None,
             lease_until: self.lease_until(),
             time: self.now(),
         };
-        self.open_run(open).await.map(Started::New)
+        self.open_run(open).await.map(|(writer, _)| Started::New(writer))
     }
 
     /// Opens a run that somebody else has described.
-    pub(crate) async fn open_run(&self, open: OpenRun) -> Result<RunWriter, Error> {
+    pub(crate) async fn open_run(&self, open: OpenRun) -> Result<(RunWriter, Ack), Error> {
         let engine = self.clone();
         to_its_end(async move {
             let thread = open.thread.clone();
@@ -127,7 +130,7 @@ impl Engine {
             let Opened { run, epoch, incarnation, ack } = engine.store().open_run(open).await?;
             engine.publish(incarnation, run, &ack, Some(records));
             engine.changed(ThreadChange::Changed(thread.clone()));
-            Ok(RunWriter { thread, incarnation, run, epoch })
+            Ok((RunWriter { thread, incarnation, run, epoch }, ack))
         })
         .await
     }

@@ -9,7 +9,7 @@ use crate::fact::Fact;
 use crate::kin::{Kin, KinIndex, Sought};
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 use crate::record::Kind;
-use crate::run::RunInfo;
+use crate::run::{RunEnd, RunInfo};
 use crate::store::{Ack, Append, Claim, KEYS_KEPT_MS, OpenRun, RunsSeen};
 use crate::thread::{Metadata, ThreadInfo};
 use std::collections::{BTreeMap, HashMap};
@@ -184,7 +184,7 @@ impl ThreadState {
     /// Whether a run may be opened, and what becomes true with it.
     ///
     /// # Errors
-    /// If the runs have changed since the caller looked, or the id is taken.
+    /// If the runs have changed since the caller looked, the id is taken, or the tail is elsewhere.
     pub fn admit_open(&self, open: &OpenRun) -> Result<Admitted, Error> {
         if self.seen() != open.seen {
             return Err(Error::RunsChanged);
@@ -195,6 +195,7 @@ impl ThreadState {
         if let Some(parent) = open.parent {
             self.run(parent)?;
         }
+        self.check_tail(open.expected_tail)?;
         let run = RunNo(self.opened());
         let opened = Fact::Opened {
             run,
@@ -208,7 +209,24 @@ impl ThreadState {
             lease_until: open.lease_until,
         };
         let time = self.not_before(open.time);
-        Ok(Admitted { run, first: self.tail, time, before: vec![opened], after: Vec::new() })
+        let after = self.after(run, open.records.len(), open.key.as_ref(), open.end.as_ref());
+        Ok(Admitted { run, first: self.tail, time, before: vec![opened], after })
+    }
+
+    fn check_tail(&self, expected: Option<u64>) -> Result<(), Error> {
+        match expected.filter(|expected| *expected != self.tail) {
+            Some(expected) => Err(Error::TailMoved { expected, actual: self.tail }),
+            None => Ok(()),
+        }
+    }
+
+    /// What becomes true after so many records.
+    fn after(&self, run: RunNo, count: usize, key: Option<&AppendKey>, end: Option<&RunEnd>) -> Vec<Fact> {
+        let count = count as u64;
+        let keyed = key.map(|key| Fact::Keyed { run, key: key.clone(), first: self.tail, count });
+        let at = Some(self.tail + count);
+        let ended = end.map(|end| Fact::Ended { run, end: end.clone(), at, chain: None });
+        keyed.into_iter().chain(ended).collect()
     }
 
     /// Whether records may be appended, and what becomes true with them.
@@ -236,18 +254,8 @@ impl ThreadState {
         if !run.is_running() && (append.end.is_some() || !only_rejected) {
             return Err(Error::RunEnded(run.id.clone()));
         }
-        if let Some(expected) = append.expected_tail.filter(|expected| *expected != self.tail) {
-            return Err(Error::TailMoved { expected, actual: self.tail });
-        }
-        let mut after = Vec::new();
-        if let Some(key) = &append.key {
-            let count = append.records.len() as u64;
-            after.push(Fact::Keyed { run: append.run, key: key.clone(), first: self.tail, count });
-        }
-        if let Some(end) = &append.end {
-            let at = Some(self.tail + append.records.len() as u64);
-            after.push(Fact::Ended { run: append.run, end: end.clone(), at, chain: None });
-        }
+        self.check_tail(append.expected_tail)?;
+        let after = self.after(append.run, append.records.len(), append.key.as_ref(), append.end.as_ref());
         let time = self.not_before(append.time);
         Ok(Admission::New(Admitted { run: append.run, first: self.tail, time, before: Vec::new(), after }))
     }

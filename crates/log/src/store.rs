@@ -42,6 +42,12 @@ pub struct OpenRun {
     pub request_digest: String,
     /// Its first records.
     pub records: Vec<NewRecord>,
+    /// What they can be known again by, as those of an append.
+    pub key: Option<AppendKey>,
+    /// Where the caller thinks that the tail is.
+    pub expected_tail: Option<u64>,
+    /// How the run ends with these records, if that is all of it.
+    pub end: Option<RunEnd>,
     /// Until when it is the caller's.
     pub lease_until: Timestamp,
     /// Now.

@@ -19,6 +19,8 @@ pub enum Code {
     Compacted,
     /// Stored data is damaged.
     Damaged,
+    /// Somebody else writes the run now.
+    Fenced,
     /// The caller may not do this.
     Forbidden,
     /// The `Host` header names another server.
@@ -55,6 +57,8 @@ pub enum Code {
     RequestTooLarge,
     /// The run that the new one would continue goes on.
     RunActive,
+    /// The run is over.
+    RunEnded,
     /// The run id is taken by another request.
     RunIdReused,
     /// There is no such run.
@@ -67,6 +71,8 @@ pub enum Code {
     SnapshotTooLarge,
     /// The store takes no writes, or cannot be reached.
     StoreUnavailable,
+    /// The tail of the thread is not where the request says.
+    TailMoved,
     /// There is no such thread.
     ThreadNotFound,
     /// The thread was deleted, or deleted and made anew.
@@ -99,6 +105,7 @@ impl Code {
             Self::AgentNotFound => ("agent_not_found", StatusCode::NOT_FOUND),
             Self::Compacted => ("compacted", StatusCode::GONE),
             Self::Damaged => ("damaged", StatusCode::INTERNAL_SERVER_ERROR),
+            Self::Fenced => ("fenced", StatusCode::CONFLICT),
             Self::Forbidden => ("forbidden", StatusCode::FORBIDDEN),
             Self::HostNotAllowed => ("host_not_allowed", StatusCode::FORBIDDEN),
             Self::Internal => ("internal", StatusCode::INTERNAL_SERVER_ERROR),
@@ -117,12 +124,14 @@ impl Code {
             Self::RequestTimeout => ("request_timeout", StatusCode::REQUEST_TIMEOUT),
             Self::RequestTooLarge => ("request_too_large", StatusCode::PAYLOAD_TOO_LARGE),
             Self::RunActive => ("run_active", StatusCode::CONFLICT),
+            Self::RunEnded => ("run_ended", StatusCode::CONFLICT),
             Self::RunIdReused => ("run_id_reused", StatusCode::CONFLICT),
             Self::RunNotFound => ("run_not_found", StatusCode::NOT_FOUND),
             Self::SeveralActiveRuns => ("several_active_runs", StatusCode::CONFLICT),
             Self::ShuttingDown => ("shutting_down", StatusCode::SERVICE_UNAVAILABLE),
             Self::SnapshotTooLarge => ("snapshot_too_large", StatusCode::UNPROCESSABLE_ENTITY),
             Self::StoreUnavailable => ("store_unavailable", StatusCode::SERVICE_UNAVAILABLE),
+            Self::TailMoved => ("tail_moved", StatusCode::CONFLICT),
             Self::ThreadNotFound => ("thread_not_found", StatusCode::NOT_FOUND),
             Self::ThreadReplaced => ("thread_replaced", StatusCode::GONE),
             Self::TooMany => ("too_many", StatusCode::TOO_MANY_REQUESTS),
@@ -171,6 +180,9 @@ impl From<Error> for Refusal {
             Error::NoRun(_) => (Code::RunNotFound, None),
             Error::RunIdReused(run) => (Code::RunIdReused, Some(json!({ "runId": run.as_str() }))),
             Error::RunActive(run) => (Code::RunActive, Some(json!({ "runId": run.as_str() }))),
+            Error::RunEnded(run) => (Code::RunEnded, Some(json!({ "runId": run.as_str() }))),
+            Error::Fenced { .. } => (Code::Fenced, None),
+            Error::TailMoved { actual, .. } => (Code::TailMoved, Some(json!({ "tail": actual }))),
             Error::InterruptAnswered { interrupt, run } => {
                 let details = json!({ "interruptId": interrupt, "runId": run.as_str() });
                 (Code::InterruptAnswered, Some(details))

@@ -85,7 +85,8 @@ fn missing(name: &str) -> Refusal {
     Refusal::input(&format!("/{name}"), format!("missing field {name}"))
 }
 
-fn unreadable(error: &ReadError) -> Refusal {
+/// What cannot be read, and where.
+pub(crate) fn unreadable(error: &ReadError) -> Refusal {
     // What is missing has no place of its own but the one where it should be.
     let pointer = match error.kind() {
         threadline_protocol::ReadErrorKind::Missing(name) => format!("{}/{name}", error.pointer()),

@@ -276,6 +276,9 @@ pub struct RunSettings {
     /// How long a source may go on after the end of its run before it is cut off.
     #[serde(with = "crate::duration")]
     pub after_end_timeout: Duration,
+    /// How long whoever appends the events of a run may be silent before it is closed as abandoned.
+    #[serde(with = "crate::duration")]
+    pub append_timeout: Duration,
     /// How long runs have to be closed when the server stops.
     #[serde(with = "crate::duration")]
     pub shutdown_timeout: Duration,
@@ -294,6 +297,7 @@ impl Default for RunSettings {
             run_bytes_max: 1024 * 1024 * 1024,
             run_timeout: Some(Duration::from_hours(1)),
             after_end_timeout: Duration::from_secs(5),
+            append_timeout: Duration::from_mins(5),
             shutdown_timeout: Duration::from_secs(10),
         }
     }

@@ -324,6 +324,9 @@ impl Importer {
             request_digest: digest(&request),
             request,
             records: Vec::new(),
+            key: None,
+            expected_tail: None,
+            end: None,
             lease_until: self.engine.lease_until(),
             time: Timestamp::default(),
         })
@@ -335,7 +338,7 @@ impl Importer {
         let Some((id, open)) = export.opening.take() else { return Ok(()) };
         let opened = u32::try_from(export.runs.len()).unwrap_or(u32::MAX);
         let seen = RunsSeen { opened, ended: export.ended };
-        let writer = self.engine.open_run(OpenRun { seen, time, ..open }).await?;
+        let (writer, _) = self.engine.open_run(OpenRun { seen, time, ..open }).await?;
         self.unfinished = vec![(writer.thread.clone(), writer.incarnation)];
         export.runs.insert(id.clone(), writer.run);
         export.writers.insert(id, writer);
@@ -423,11 +426,14 @@ impl Importer {
             request_digest: digest(&request),
             request,
             records: Vec::new(),
+            key: None,
+            expected_tail: None,
+            end: None,
             lease_until: self.engine.lease_until(),
             time: self.engine.now(),
         };
         let is_made = kin.head.is_none();
-        let writer = self.engine.open_run(open).await?;
+        let (writer, _) = self.engine.open_run(open).await?;
         if is_made {
             self.unfinished.push((thread.clone(), writer.incarnation));
         }

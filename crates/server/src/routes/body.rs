@@ -9,19 +9,43 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
+const JSON: [&str; 1] = ["application/json"];
+/// Lines of JSON, by the names that they go by.
+const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
+
 /// Reads the body of a request that must be JSON, within the limits.
 pub(super) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    check_type(headers, &JSON)?;
+    read_any(app, body).await
+}
+
+/// The same for lines of JSON.
+pub(super) async fn read_lines(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    check_lines(headers)?;
+    read_any(app, body).await
+}
+
+/// Whether the body of a request is lines of JSON, by its head.
+pub(super) fn check_lines(headers: &HeaderMap) -> Result<(), Refusal> {
+    check_type(headers, &LINES)
+}
+
+fn check_type(headers: &HeaderMap, taken: &[&str]) -> Result<(), Refusal> {
     let content_type =
         headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     // Pages of other origins can send forms and plain text without being asked; not this.
-    if !essence.eq_ignore_ascii_case("application/json") {
-        let message = "the content type must be application/json";
+    if !taken.iter().any(|taken| essence.eq_ignore_ascii_case(taken)) {
+        let message = format!("the content type must be {}", taken.join(" or "));
         return Err(Refusal::new(Code::UnsupportedMediaType, message));
     }
     if headers.contains_key(header::CONTENT_ENCODING) {
         return Err(Refusal::new(Code::UnsupportedMediaType, "compressed bodies are not taken"));
     }
+    Ok(())
+}
+
+async fn read_any(app: &App, body: Body) -> Result<Bytes, Refusal> {
     let http = &app.settings().http;
     match timeout(http.body_timeout, collect(body, http.request_bytes_max)).await {
         Ok(Ok(Some(collected))) => Ok(collected),

@@ -1,5 +1,6 @@
 //! The routes.
 
+mod append;
 mod attach;
 mod body;
 mod cancel;

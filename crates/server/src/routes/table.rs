@@ -1,8 +1,8 @@
 //! Which route is where, and who may use it.
 
 use super::{
-    attach, cancel, discovery, health, history, hosts, leftover, metrics, observe, origins, records, run,
-    runs, snapshots, threads, tickets,
+    append, attach, cancel, discovery, health, history, hosts, leftover, metrics, observe, origins, records,
+    run, runs, snapshots, threads, tickets,
 };
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
@@ -76,6 +76,7 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     table.add(Method::PATCH, "/v1/threads/{thread}", run, threads::describe);
     table.add(Method::DELETE, "/v1/threads/{thread}", admin, threads::delete);
     table.get("/v1/threads/{thread}/events", read, records::events);
+    table.post("/v1/threads/{thread}/events", run, append::append);
     table.get("/v1/threads/{thread}/messages", read, snapshots::messages);
     table.get("/v1/threads/{thread}/state", read, snapshots::state);
     table.get("/v1/threads/{thread}/runs", read, runs::list);

@@ -24,6 +24,7 @@ use threadline_log::{
     Attached, Engine, Error, HistoryMode, Incarnation, RunId, RunNo, RunWriter, StartRun, Started, ThreadKey,
 };
 use threadline_protocol::Event;
+use threadline_protocol::stages::close::Cause;
 use tokio::sync::{RwLock, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -300,14 +301,28 @@ impl Runs {
         }
         let incarnation = self.engine.store().thread(thread).await?.incarnation;
         let Some(mut active) = self.executed((incarnation, found.no)).await else {
-            // It may have ended just now; if not, nobody here can end it.
-            return self.status(thread, found.no).await;
+            return self.cancel_outside(thread, incarnation, found).await;
         };
         active.cancel.cancel();
         // If it does not end, the status says so.
         let ended = active.phase.wait_for(|phase| *phase != Phase::Running);
         let _ = timeout(self.settings.shutdown_timeout, ended).await;
         self.status(thread, found.no).await
+    }
+
+    /// Ends a run whose events come from outside. Whoever gives them is told so by the next refusal.
+    async fn cancel_outside(
+        &self,
+        thread: &ThreadKey,
+        incarnation: Incarnation,
+        run: &RunInfo,
+    ) -> Result<Cancelled, Refusal> {
+        let writer = RunWriter { thread: thread.clone(), incarnation, run: run.no, epoch: run.epoch };
+        match self.engine.end_run(&writer, Cause::Cancelled).await {
+            // It may have ended just now, or be taken over to be ended.
+            Ok(_) | Err(Error::RunEnded(_) | Error::Fenced { .. }) => self.status(thread, run.no).await,
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn status(&self, thread: &ThreadKey, run: RunNo) -> Result<Cancelled, Refusal> {

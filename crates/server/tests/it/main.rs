@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what tests are helped by is part of them")]
 
 mod access;
+mod appending;
 mod attaching;
 mod buffered;
 mod cancelling;

@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, Request};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use threadline_log::{RunNo, ThreadKey};
+use threadline_server::access::Caller;
 use threadline_server::{Input, Settings};
 use threadline_testkit::store::{Gate, GatedStore};
 
@@ -112,7 +113,7 @@ async fn agents_and_what_they_can_do_are_told() {
 /// The thread `t`.
 fn thread(server: &Harness) -> ThreadKey {
     let input = Input::read(&Bytes::from(r#"{"threadId":"t"}"#)).unwrap();
-    server.app.thread(&HeaderMap::new(), &input).unwrap()
+    server.app.thread(&Caller::anybody(), &HeaderMap::new(), &input).unwrap()
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use axum::body::Bytes;
 use axum::http::HeaderMap;
 use serde_json::json;
 use threadline_server::Input;
+use threadline_server::access::Caller;
 
 #[tokio::test]
 async fn who_comes_back_gets_exactly_what_follows() {
@@ -84,8 +85,11 @@ async fn a_cursor_that_is_none_is_refused() {
         assert_eq!((refused.0, refused.1.as_str()), (status, code), "{cursor}");
     }
     assert_eq!(cursor, "7.0.0.1");
-    let key =
-        server.app.thread(&HeaderMap::new(), &Input::read(&Bytes::from(r#"{"threadId":"t"}"#)).unwrap());
+    let key = server.app.thread(
+        &Caller::anybody(),
+        &HeaderMap::new(),
+        &Input::read(&Bytes::from(r#"{"threadId":"t"}"#)).unwrap(),
+    );
     server.app.engine().delete(&key.unwrap()).await.unwrap();
     let (status, code, _) = server
         .post(&format!("/agui/connect?after={cursor}"), &request("c", &json!([])))

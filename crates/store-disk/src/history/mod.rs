@@ -13,11 +13,11 @@ mod template;
 #[cfg(any(test, feature = "sim"))]
 pub(crate) use block::reread;
 pub(crate) use block::{BLOCK_BYTES, Block, BlockBuilder};
+#[cfg(any(test, feature = "sim"))]
+pub(crate) use file::salvaged;
 pub(crate) use file::{
     BlockAbout, HistoryError, HistoryFile, HistoryWriter, Salvaged, Written, file_name, file_number,
     is_leftover,
 };
-#[cfg(any(test, feature = "sim"))]
-pub(crate) use file::salvaged;
 pub(crate) use index::{BlockEntry, BlockKind, Extent, Index, Mark, Place, Site, Span};
 pub(crate) use shelf::{Ahead, Shelf};

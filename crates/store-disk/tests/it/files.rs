@@ -31,6 +31,9 @@ async fn open_run(store: &DiskStore, name: &str) {
         request: "{}".into(),
         request_digest: "digest".to_owned(),
         records: vec![NewRecord::made("start")],
+        key: None,
+        expected_tail: None,
+        end: None,
         lease_until: Timestamp(1),
         time: Timestamp(1),
     };

@@ -134,6 +134,9 @@ async fn open_run(store: &DiskStore, name: &str, id: &str, seen: RunsSeen) {
         request: format!("{{\"runId\":\"{id}\"}}").into(),
         request_digest: "0123".to_owned(),
         records: vec![NewRecord::made(format!("{{\"started\":\"{id}\"}}"))],
+        key: None,
+        expected_tail: None,
+        end: None,
         lease_until: Timestamp(1_700_000_060_000),
         time: Timestamp(1_700_000_000_000),
     };

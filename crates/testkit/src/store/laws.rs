@@ -59,7 +59,8 @@ laws! { $
         a_run_id_is_taken_once_in_its_thread
         a_parent_is_a_run_of_the_same_thread
         runs_on_two_branches_overlap
-        a_run_without_records_begins_with_its_first_one;
+        a_run_without_records_begins_with_its_first_one
+        a_run_is_opened_with_all_that_it_says_or_not_at_all;
     appending:
         an_append_elsewhere_than_at_the_tail_is_refused
         a_writer_of_another_epoch_is_fenced

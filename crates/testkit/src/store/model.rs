@@ -118,6 +118,12 @@ impl Model {
         if open.parent.is_some_and(|parent| parent.0 >= open.seen.opened) {
             return Err(no_run());
         }
+        let tail = self.tail(&open.thread);
+        if let Some(expected) = open.expected_tail
+            && expected != tail
+        {
+            return Err(Error::TailMoved { expected, actual: tail });
+        }
         let thread = self.threads.entry(open.thread.clone()).or_insert_with(|| {
             let mut metadata = Metadata::default();
             describe(&mut metadata, &open.metadata);
@@ -152,6 +158,11 @@ impl Model {
             opened: open.clone(),
         });
         let ack = thread.take(run, open.records);
+        let opened = thread.run(run)?;
+        opened.acks.extend(open.key.map(|key| (key, ack)));
+        if let Some(end) = open.end {
+            (opened.end, opened.ended_at) = (Some((end, ack.time)), Some(ack.offsets().end));
+        }
         Ok(Opened { run, epoch: Epoch(1), incarnation: thread.incarnation, ack })
     }
 

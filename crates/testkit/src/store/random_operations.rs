@@ -111,6 +111,9 @@ impl Comparison {
                     request: Bytes::from(vec![*id; usize::from(*id)]),
                     request_digest: format!("{id:064x}"),
                     records: records(pieces),
+                    key: (id % 4 == 1).then(|| AppendKey::new("0").expect("short")),
+                    expected_tail: (id % 5 < 2).then(|| self.model.tail(thread) + u64::from(id % 5)),
+                    end: (id % 3 == 1).then(|| run_end(*id % 5)),
                     lease_until: Timestamp(self.now.0 + lease),
                     time: self.now,
                 };

@@ -164,6 +164,9 @@ pub(super) fn opening(thread: &ThreadKey, id: &str, seen: RunsSeen) -> OpenRun {
         request: Bytes::from_static(b"{}"),
         request_digest: "digest".to_owned(),
         records: vec![event("start")],
+        key: None,
+        expected_tail: None,
+        end: None,
         lease_until: LEASE,
         time: NOW,
     }

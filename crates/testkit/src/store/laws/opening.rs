@@ -1,9 +1,9 @@
 use crate::store::Ending;
-use crate::store::scene::{ENDINGS, LEASE, NOW, Scene, event, opening, texts, thread};
+use crate::store::scene::{ENDINGS, LEASE, NOW, Scene, appending, ended, event, key, opening, texts, thread};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use threadline_log::run::{BaseState, RunStatus};
-use threadline_log::store::{OpenRun, RunsSeen};
+use threadline_log::store::{Ack, Append, OpenRun, RunsSeen};
 use threadline_log::thread::MetadataChange;
 use threadline_log::{Epoch, Error, Incarnation, RunNo, Timestamp};
 
@@ -161,4 +161,26 @@ pub async fn a_run_without_records_begins_with_its_first_one(scene: Scene) {
     scene.append(&thread, opened.run, &["first"]).await;
     assert_eq!(scene.run(&thread, opened.run).await.offsets, 3..4);
     assert_eq!(scene.run(&thread, opened.run).await.lease_until, LEASE);
+}
+
+pub async fn a_run_is_opened_with_all_that_it_says_or_not_at_all(mut scene: Scene) {
+    let thread = thread("t");
+    let records = vec![event("start"), event("end")];
+    let end = Some(ended(RunStatus::Finished));
+    let whole = OpenRun { records, end, key: key("k"), ..scene.opening(&thread, "r").await };
+    let early = OpenRun { expected_tail: Some(1), ..whole.clone() };
+    assert_eq!(scene.store.open_run(early).await, Err(Error::TailMoved { expected: 1, actual: 0 }));
+    assert_eq!(scene.store.thread(&thread).await, Err(Error::NoThread(thread.clone())));
+    let whole = OpenRun { expected_tail: Some(0), ..whole };
+    let ack = scene.store.open_run(whole).await.expect("opened").ack;
+    for ending in ENDINGS {
+        let run = scene.runs(&thread).await.remove(0);
+        assert_eq!((run.status(), run.ended_at, run.ended), (RunStatus::Finished, Some(2), Some(ack.time)));
+        assert_eq!(scene.store.expired(LEASE).await, Ok(Vec::new()));
+        let again = Append { key: key("k"), ..appending(&thread, RunNo(0)) };
+        assert_eq!(scene.store.append(again).await, Ok(Ack { repeated: true, ..ack }));
+        let late = OpenRun { expected_tail: Some(1), ..scene.opening(&thread, "r2").await };
+        assert_eq!(scene.store.open_run(late).await, Err(Error::TailMoved { expected: 1, actual: 2 }));
+        scene = scene.reopen(ending).await;
+    }
 }
