@@ -73,6 +73,8 @@ pub enum Code {
     StoreUnavailable,
     /// The tail of the thread is not where the request says.
     TailMoved,
+    /// There is a thread of this id already.
+    ThreadExists,
     /// There is no such thread.
     ThreadNotFound,
     /// The thread was deleted, or deleted and made anew.
@@ -132,6 +134,7 @@ impl Code {
             Self::SnapshotTooLarge => ("snapshot_too_large", StatusCode::UNPROCESSABLE_ENTITY),
             Self::StoreUnavailable => ("store_unavailable", StatusCode::SERVICE_UNAVAILABLE),
             Self::TailMoved => ("tail_moved", StatusCode::CONFLICT),
+            Self::ThreadExists => ("thread_exists", StatusCode::CONFLICT),
             Self::ThreadNotFound => ("thread_not_found", StatusCode::NOT_FOUND),
             Self::ThreadReplaced => ("thread_replaced", StatusCode::GONE),
             Self::TooMany => ("too_many", StatusCode::TOO_MANY_REQUESTS),
@@ -165,6 +168,14 @@ impl Refusal {
         Self::new(Code::InvalidInput, message).with_details(json!({ "pointer": pointer }))
     }
 
+    /// About a line of the body.
+    #[must_use]
+    pub fn at_line(mut self, number: u64) -> Self {
+        self.message = format!("line {number}: {}", self.message);
+        self.details.get_or_insert_with(|| json!({}))["line"] = number.into();
+        self
+    }
+
     /// With something for programs.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
@@ -178,6 +189,9 @@ impl From<Error> for Refusal {
         let (code, details) = match &error {
             Error::NoThread(_) => (Code::ThreadNotFound, None),
             Error::NoRun(_) => (Code::RunNotFound, None),
+            Error::ThreadExists(key) => {
+                (Code::ThreadExists, Some(json!({ "threadId": key.thread.as_str() })))
+            }
             Error::RunIdReused(run) => (Code::RunIdReused, Some(json!({ "runId": run.as_str() }))),
             Error::RunActive(run) => (Code::RunActive, Some(json!({ "runId": run.as_str() }))),
             Error::RunEnded(run) => (Code::RunEnded, Some(json!({ "runId": run.as_str() }))),

@@ -369,6 +369,8 @@ pub struct HttpSettings {
     pub credentials: bool,
     /// The largest body of a request.
     pub request_bytes_max: usize,
+    /// The largest body of an import, which is never held as a whole.
+    pub import_bytes_max: u64,
     /// How long the head of a request may take.
     #[serde(with = "crate::duration")]
     pub header_timeout: Duration,
@@ -392,6 +394,7 @@ impl Default for HttpSettings {
             origins: Vec::new(),
             credentials: false,
             request_bytes_max: 32 * 1024 * 1024,
+            import_bytes_max: 64 * 1024 * 1024 * 1024,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),

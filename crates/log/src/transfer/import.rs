@@ -2,7 +2,7 @@
 
 use super::begun::{APPENDS_MAX, Begun};
 use super::line::{EXPORT_VERSION, Line};
-use crate::engine::{Batch, Engine, RunWriter};
+use crate::engine::{Batch, Engine, RunWriter, ThreadChange};
 use crate::error::Error;
 use crate::kin::Sought;
 use crate::names::{Incarnation, RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
@@ -21,6 +21,9 @@ use threadline_protocol::{Event, Received};
 
 /// The label of a thread that is being imported: one that still has it when nobody imports it is a part of a thread.
 const IMPORTING: &str = "threadline:importing";
+
+/// For how long a run that is imported is the import's. Nobody else may close it, however slowly its lines come.
+const LEASE_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// How many bytes of records are appended at once.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -60,6 +63,8 @@ pub struct Importer {
     engine: Engine,
     options: ImportOptions,
     imported: Imported,
+    /// How many of its threads have come to their ends.
+    whole: usize,
     input: Option<Input>,
     waiting: Waiting,
     begun: Begun,
@@ -120,6 +125,7 @@ impl Engine {
             engine: self.clone(),
             options,
             imported,
+            whole: 0,
             input: None,
             waiting,
             begun: Begun::default(),
@@ -188,6 +194,16 @@ impl Importer {
         matches!(self.input, Some(Input::Export(_)))
     }
 
+    /// The threads of exports that have come to their ends, which stay whatever becomes of the rest.
+    #[must_use]
+    pub fn whole(&self) -> &[ThreadKey] {
+        &self.imported.threads[..self.whole]
+    }
+
+    fn lease_until(&self) -> Timestamp {
+        Timestamp(self.engine.now().0.saturating_add(LEASE_MS))
+    }
+
     fn check_going_on(&self) -> Result<(), Error> {
         if self.is_over { Err(Error::Invalid("the import has failed".to_owned())) } else { Ok(()) }
     }
@@ -225,6 +241,7 @@ impl Importer {
         }
         self.tail = None;
         self.unfinished.clear();
+        self.whole = self.imported.threads.len();
         Ok(())
     }
 
@@ -327,7 +344,7 @@ impl Importer {
             key: None,
             expected_tail: None,
             end: None,
-            lease_until: self.engine.lease_until(),
+            lease_until: self.lease_until(),
             time: Timestamp::default(),
         })
     }
@@ -362,7 +379,9 @@ impl Importer {
         // From now on it is whole. This is no news about it.
         let labels = [(IMPORTING.to_owned(), None)].into();
         let change = MetadataChange { labels, ..MetadataChange::default() };
-        self.engine.store().describe(&export.thread, change, Timestamp(i64::MIN)).await
+        self.engine.store().describe(&export.thread, change, Timestamp(i64::MIN)).await?;
+        self.engine.changed(ThreadChange::Changed(export.thread));
+        Ok(())
     }
 
     async fn push_event(&mut self, recording: &mut Recording, json: &str) -> Result<(), Error> {
@@ -429,7 +448,7 @@ impl Importer {
             key: None,
             expected_tail: None,
             end: None,
-            lease_until: self.engine.lease_until(),
+            lease_until: self.lease_until(),
             time: self.engine.now(),
         };
         let is_made = kin.head.is_none();

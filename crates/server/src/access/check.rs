@@ -4,7 +4,7 @@ use super::{Caller, Permission};
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use axum::extract::{Request, State};
-use axum::http::{Uri, header};
+use axum::http::{Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
@@ -49,7 +49,8 @@ fn caller(app: &App, needs: Needs, request: &mut Request) -> Result<Caller, Refu
     let (Some(authority), Needs::Permission(needed)) = (app.authority(), needs) else {
         return Ok(Caller::anybody());
     };
-    let ticket = taken_ticket(request.uri_mut());
+    // What cannot send a header cannot send anything else either.
+    let ticket = (request.method() == Method::GET).then(|| taken_ticket(request.uri_mut())).flatten();
     let bearer = bearer(request);
     let now = app.engine().now();
     let caller = match (bearer, ticket) {

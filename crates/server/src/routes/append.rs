@@ -100,19 +100,19 @@ fn read(body: &Bytes, thread: &ThreadId, run: &RunId) -> Result<Vec<Bytes>, Refu
         if line.is_empty() {
             continue;
         }
-        let wrong = |pointer: &str, message: &str| at_line(number, Refusal::input(pointer, message));
+        let wrong = |pointer: &str, message: &str| Refusal::input(pointer, message).at_line(number);
         if is_over {
             return Err(wrong("", "an event after the end of its run"));
         }
         if events.len() == EVENTS_MAX {
             let message = format!("too many events at once. max={EVENTS_MAX}");
-            return Err(at_line(number, Refusal::new(Code::RequestTooLarge, message)));
+            return Err(Refusal::new(Code::RequestTooLarge, message).at_line(number));
         }
         if line.len() > event_bytes_max {
             let message = format!("the event is too large. bytes={}, max={event_bytes_max}", line.len());
-            return Err(at_line(number, Refusal::new(Code::RequestTooLarge, message)));
+            return Err(Refusal::new(Code::RequestTooLarge, message).at_line(number));
         }
-        let received = Received::read_bytes(line).map_err(|error| at_line(number, unreadable(&error)))?;
+        let received = Received::read_bytes(line).map_err(|error| unreadable(&error).at_line(number))?;
         match received.event() {
             Event::RunStarted(_) if !events.is_empty() => {
                 return Err(wrong("/type", "a start that is not the first"));
@@ -149,10 +149,4 @@ fn check_ids(
         return Err("/threadId");
     }
     if run_id.as_str() != Some(run.as_str()) { Err("/runId") } else { Ok(()) }
-}
-
-fn at_line(number: u64, mut refusal: Refusal) -> Refusal {
-    refusal.message = format!("line {number}: {}", refusal.message);
-    refusal.details.get_or_insert_with(|| json!({}))["line"] = number.into();
-    refusal
 }

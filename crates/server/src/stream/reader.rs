@@ -27,7 +27,7 @@ pub(crate) enum Cut {
     /// The run cannot be written, so that it will not end.
     #[error("the run cannot be written")]
     Broken,
-    /// The server stops, and the run did not end in time.
+    /// The server stops.
     #[error("the server stops")]
     Stopping,
     /// The client has fallen too far behind a run that is not stored yet.

@@ -192,6 +192,12 @@ impl Answer {
         }
     }
 
+    /// The next piece as it comes.
+    pub(crate) async fn piece(&mut self) -> String {
+        let more = timeout(PATIENCE, self.body.frame()).await.expect("a frame").expect("more of the body");
+        String::from_utf8(more.unwrap().into_data().unwrap().to_vec()).unwrap()
+    }
+
     /// Waits until the stream is cut in the middle of the body.
     pub(crate) async fn cut(mut self) {
         while let Some(more) = timeout(PATIENCE, self.body.frame()).await.expect("a frame") {

@@ -21,3 +21,4 @@ mod resuming;
 mod running;
 mod threads;
 mod time_travel;
+mod transfer;

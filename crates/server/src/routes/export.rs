@@ -1,0 +1,90 @@
+//! `GET /v1/threads/{thread}/export`: a thread as lines of JSON, of any size.
+
+use super::parameters::{Name, Parameters};
+use crate::access::Caller;
+use crate::app::App;
+use crate::error::Refusal;
+use crate::stream::reader::Cut;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use serde::Deserialize;
+use threadline_log::ThreadKey;
+use threadline_log::transfer::{ExportForm, Exporter};
+use tokio_util::sync::CancellationToken;
+
+/// What a request may say in its query.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {
+    #[serde(default)]
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Form {
+    #[default]
+    Raw,
+    Compact,
+    Snapshot,
+}
+
+/// A thread, a part at a time.
+pub(super) async fn export(
+    State(app): State<App>,
+    caller: Caller,
+    Name(thread): Name,
+    Parameters(options): Parameters<Options>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let thread = app.thread_named(&caller, &headers, &thread)?;
+    let form = match options.form {
+        Form::Raw => ExportForm::Raw,
+        Form::Compact => ExportForm::Compact,
+        Form::Snapshot => ExportForm::Snapshot,
+    };
+    let mut exporter = app.engine().export(&thread, form).await?;
+    // What cannot be begun is refused; what cannot be gone on with is cut off.
+    let first = exporter.next().await?;
+    let parts = Parts { exporter, first, stopping: app.stopping().clone(), is_cut: false };
+    let body = Body::from_stream(unfold(parts, async |mut parts| {
+        let lines = parts.next().await?;
+        parts.is_cut = lines.is_err();
+        Some((lines, parts))
+    }));
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")], body)
+        .into_response())
+}
+
+/// What is left of an export.
+struct Parts {
+    exporter: Exporter,
+    first: Option<Vec<u8>>,
+    stopping: CancellationToken,
+    is_cut: bool,
+}
+
+impl Parts {
+    async fn next(&mut self) -> Option<Result<Bytes, Cut>> {
+        if self.is_cut {
+            return None;
+        }
+        if self.stopping.is_cancelled() {
+            return Some(Err(Cut::Stopping));
+        }
+        if let Some(first) = self.first.take() {
+            return Some(Ok(first.into()));
+        }
+        match self.exporter.next().await {
+            Ok(lines) => lines.map(|lines| Ok(lines.into())),
+            Err(error) => {
+                tracing::warn!(%error, "an export was cut off");
+                Some(Err(error.into()))
+            }
+        }
+    }
+}

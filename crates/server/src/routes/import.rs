@@ -1,0 +1,180 @@
+//! `POST /v1/import`: threads from lines of JSON, of any size.
+
+use super::body;
+use super::parameters::Parameters;
+use crate::access::Caller;
+use crate::app::App;
+use crate::error::{Code, Refusal};
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use http_body_util::BodyExt;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use threadline_log::transfer::{ImportOptions, Imported, Importer};
+use threadline_log::{Error, ThreadId, ThreadKey};
+use threadline_protocol::stages::close::Cause;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// The longest line: that of a run has the request that started it, and a record may have been written as a text.
+const LINE_BYTES_MAX: usize = 80 * 1024 * 1024;
+
+/// What a request may say in its query.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {
+    /// The thread's id, in place of the one that the input says.
+    thread: Option<String>,
+}
+
+/// Takes threads in, whole or not at all.
+pub(super) async fn import(
+    State(app): State<App>,
+    caller: Caller,
+    Parameters(options): Parameters<Options>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Value>, Refusal> {
+    let scope = app.scope(&caller, &headers)?;
+    body::check_lines(&headers)?;
+    let thread = options.thread.map(ThreadId::new).transpose();
+    let thread = thread.map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))?;
+    if app.runs().is_stopping() {
+        return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));
+    }
+    let options =
+        ImportOptions { scope: Some(scope.clone()), default_scope: scope, thread, cause: Cause::Truncated };
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let gone = CancellationToken::new();
+    let import = Import {
+        importer: app.engine().import(options),
+        body,
+        length,
+        gone: gone.clone(),
+        app: app.clone(),
+        line: Vec::new(),
+        number: 1,
+    };
+    // In a task of its own, because of a client that goes away nothing may be left but what is whole.
+    let _gone = gone.drop_guard();
+    let imported = tokio::spawn(import.run()).await;
+    let imported = imported.unwrap_or_else(|error| Err(Error::Indeterminate(error.to_string()).into()))?;
+    let ids = ids(&imported.threads);
+    Ok(Json(json!({ "threadIds": ids, "runs": imported.runs, "records": imported.records })))
+}
+
+fn ids(threads: &[ThreadKey]) -> Vec<&str> {
+    threads.iter().map(|thread| thread.thread.as_str()).collect()
+}
+
+/// An import that goes on.
+struct Import {
+    importer: Importer,
+    body: Body,
+    /// How long the body is, if that was said.
+    length: Option<u64>,
+    /// Said when nobody waits for the answer.
+    gone: CancellationToken,
+    app: App,
+    /// A line that has not come to its end, and its number.
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl Import {
+    async fn run(mut self) -> Result<Imported, Refusal> {
+        let taken = self.take_all().await;
+        let kept = self.importer.whole().to_vec();
+        let result = match taken {
+            Ok(()) => self.importer.finish().await.map_err(Refusal::from),
+            Err(refusal) => {
+                // After an error of its own it has done so.
+                let abandoned = self.importer.abandon().await;
+                if let Err(error) = abandoned {
+                    tracing::error!(%error, "what was imported of a thread cannot be deleted");
+                }
+                Err(refusal)
+            }
+        };
+        result.map_err(|refusal| with_kept(refusal, &kept))
+    }
+
+    async fn take_all(&mut self) -> Result<(), Refusal> {
+        let http = self.app.settings().http.clone();
+        let stopping = self.app.stopping().clone();
+        let mut bytes = 0_u64;
+        loop {
+            let frame = tokio::select! {
+                frame = timeout(http.body_timeout, self.body.frame()) => frame,
+                () = self.gone.cancelled() => return Err(cut_off()),
+                () = stopping.cancelled() => {
+                    return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));
+                }
+            };
+            let frame = frame.map_err(|_elapsed| {
+                Refusal::new(Code::RequestTimeout, "nothing more of the body came in time")
+            })?;
+            let Some(frame) = frame else { break };
+            let frame =
+                frame.map_err(|error| Refusal::input("", format!("the body could not be read: {error}")))?;
+            let Ok(data) = frame.into_data() else { continue };
+            bytes = bytes.saturating_add(data.len() as u64);
+            if bytes > http.import_bytes_max {
+                let message = format!("the import is too large. bytes_max={}", http.import_bytes_max);
+                return Err(Refusal::new(Code::RequestTooLarge, message));
+            }
+            self.take(&data).await?;
+        }
+        if self.gone.is_cancelled() || self.length.is_some_and(|length| bytes < length) {
+            return Err(cut_off());
+        }
+        self.end_line().await
+    }
+
+    async fn take(&mut self, data: &[u8]) -> Result<(), Refusal> {
+        let mut rest = data;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            self.extend(&rest[..end])?;
+            self.end_line().await?;
+            rest = &rest[end + 1..];
+        }
+        self.extend(rest)
+    }
+
+    fn extend(&mut self, part: &[u8]) -> Result<(), Refusal> {
+        if self.line.len() + part.len() > LINE_BYTES_MAX {
+            let message = format!("the line is too long. bytes_max={LINE_BYTES_MAX}");
+            return Err(Refusal::new(Code::RequestTooLarge, message).at_line(self.number));
+        }
+        self.line.extend_from_slice(part);
+        Ok(())
+    }
+
+    async fn end_line(&mut self) -> Result<(), Refusal> {
+        let line = std::mem::take(&mut self.line);
+        let text = std::str::from_utf8(line.trim_ascii())
+            .map_err(|error| Refusal::input("", format!("not UTF-8: {error}")).at_line(self.number))?;
+        if !text.is_empty() {
+            self.importer.push(text).await.map_err(|error| Refusal::from(error).at_line(self.number))?;
+        }
+        self.number += 1;
+        // Most lines are of a size.
+        self.line = line;
+        self.line.clear();
+        Ok(())
+    }
+}
+
+/// What stays though the rest was refused.
+fn with_kept(mut refusal: Refusal, kept: &[ThreadKey]) -> Refusal {
+    if !kept.is_empty() {
+        refusal.details.get_or_insert_with(|| json!({}))["threadIds"] = json!(ids(kept));
+    }
+    refusal
+}
+
+fn cut_off() -> Refusal {
+    Refusal::input("", "the body was cut off")
+}
