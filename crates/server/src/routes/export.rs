@@ -12,7 +12,6 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use serde::Deserialize;
-use threadline_log::ThreadKey;
 use threadline_log::transfer::{ExportForm, Exporter};
 use tokio_util::sync::CancellationToken;
 

@@ -4,6 +4,7 @@ mod append;
 mod attach;
 mod body;
 mod cancel;
+mod changes;
 mod clone;
 mod conditional;
 mod description;

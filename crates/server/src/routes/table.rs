@@ -1,8 +1,8 @@
 //! Which route is where, and who may use it.
 
 use super::{
-    append, attach, cancel, clone, discovery, export, health, history, hosts, import, leftover, metrics,
-    observe, origins, records, run, runs, snapshots, threads, tickets,
+    append, attach, cancel, changes, clone, discovery, export, health, history, hosts, import, leftover,
+    metrics, observe, origins, records, run, runs, snapshots, threads, tickets,
 };
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
@@ -84,6 +84,7 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     table.post("/v1/threads/{thread}/clone", run, clone::clone);
     table.get("/v1/threads/{thread}/export", read, export::export);
     table.post("/v1/import", admin, import::import);
+    table.get("/v1/changes", read, changes::changes);
     table.post("/v1/tickets", read, tickets::issue);
     if settings.metrics.enabled {
         table.get("/metrics", admin.filter(|_| !settings.metrics.public), metrics::figures);

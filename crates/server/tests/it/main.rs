@@ -6,6 +6,7 @@ mod appending;
 mod attaching;
 mod buffered;
 mod cancelling;
+mod changes;
 mod examples;
 mod harness;
 mod history;
