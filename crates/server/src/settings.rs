@@ -411,7 +411,7 @@ mod tests {
     /// What the documentation shows is what there is, and its values are the defaults.
     #[test]
     fn the_documentation_shows_the_defaults() {
-        let text = include_str!("../../../docs/http.md");
+        let text = include_str!("../../../docs/configuration.md");
         let (_, rest) = text.split_once("```toml\n").unwrap();
         let (example, _) = rest.split_once("```").unwrap();
         let mut table: toml::Table = example.parse().unwrap();
@@ -429,6 +429,19 @@ mod tests {
         };
         assert_eq!(shown, expected);
         assert_eq!(shown.check(), Ok(()));
+        let sources = [
+            include_str!("settings.rs"),
+            include_str!("settings/auth.rs"),
+            include_str!("settings/limits.rs"),
+        ];
+        let fields = sources
+            .iter()
+            .flat_map(|source| source.lines())
+            .filter_map(|line| line.strip_prefix("    pub ")?.split_once(": ").map(|(name, _)| name));
+        for field in fields.filter(|name| name.chars().all(|one| one.is_ascii_lowercase() || one == '_')) {
+            let is_shown = example.contains(&format!("{field} =")) || example.contains(&format!("{field}]"));
+            assert!(is_shown || field == "agents", "{field} is not in the documentation");
+        }
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(crate) struct ServeArgs {
     /// A configuration file; `threadline.toml` in the current directory is read if it is there
     #[arg(long, value_name = "FILE", env = "THREADLINE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// Say what is wrong with the configuration, or what would be served, and serve nothing
+    #[arg(long)]
+    pub(crate) check: bool,
     /// What to log to standard error: a level, or levels by module [default: info]
     #[arg(long, value_name = "FILTER", env = "THREADLINE_LOG")]
     pub(crate) log: Option<String>,

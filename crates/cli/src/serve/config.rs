@@ -3,13 +3,14 @@
 use super::args::ServeArgs;
 use crate::report::Failure;
 use crate::store::opened::Place;
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use threadline_server::Settings;
 use threadline_server::settings::AgentSettings;
-use toml::{Table, Value};
+use toml::de::DeTable;
 
 /// The file that is read if nobody names one.
 const FILE: &str = "threadline.toml";
@@ -26,26 +27,17 @@ pub(crate) struct Config {
 impl Config {
     /// Flags and environment come before the file, and the file before the defaults.
     pub(crate) fn read(args: &ServeArgs) -> Result<Self, Failure> {
-        let mut table = match &args.config {
-            Some(file) => read_file(file, true)?,
-            None => read_file(Path::new(FILE), false)?,
+        let file = match &args.config {
+            Some(file) => File::read(file, true)?,
+            None => File::read(Path::new(FILE), false)?,
         };
-        let mut word = |name: &str, said: &Option<String>, default: &str| -> Result<String, Failure> {
-            let in_file = match table.remove(name) {
-                Some(Value::String(text)) => Some(text),
-                Some(_) => {
-                    return Err(Failure::Usage(format!("{name} in the configuration is not a string")));
-                }
-                None => None,
-            };
-            Ok(said.clone().or(in_file).unwrap_or_else(|| default.to_owned()))
+        let (words, mut settings) = file.parts()?;
+        let word = |name: &str, said: &Option<String>, default: &str| {
+            said.clone().or_else(|| words.get(name).cloned()).unwrap_or_else(|| default.to_owned())
         };
-        let listen = word("listen", &args.listen, "127.0.0.1:8000")?;
-        let store = word("store", &args.store, "threadline-data")?;
-        let log = word("log", &args.log, "info")?;
-        let mut settings: Settings = Value::Table(table).try_into().map_err(|error: toml::de::Error| {
-            Failure::Usage(format!("the configuration: {}", error.message()))
-        })?;
+        let listen = word("listen", &args.listen, "127.0.0.1:8000");
+        let store = word("store", &args.store, "threadline-data");
+        let log = word("log", &args.log, "info");
         for agent in &args.agent {
             let (name, url) =
                 agent.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
@@ -64,12 +56,42 @@ impl Config {
     }
 }
 
-fn read_file(path: &Path, must_exist: bool) -> Result<Table, Failure> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => return Ok(Table::new()),
-        text => text.map_err(|error| Failure::read(path, error))?,
-    };
-    text.parse().map_err(|error: toml::de::Error| Failure::invalid(path, &error.to_string().trim_end()))
+/// A configuration file.
+struct File {
+    path: PathBuf,
+    text: String,
+}
+
+impl File {
+    fn read(path: &Path, must_exist: bool) -> Result<Self, Failure> {
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => String::new(),
+            text => text.map_err(|error| Failure::read(path, error))?,
+        };
+        Ok(Self { path: path.to_owned(), text })
+    }
+
+    /// What is the process's own, and the settings of the server.
+    fn parts(&self) -> Result<(HashMap<&'static str, String>, Settings), Failure> {
+        let invalid = |error: toml::de::Error| Failure::invalid(&self.path, &error.to_string().trim_end());
+        let table = DeTable::parse(&self.text).map_err(invalid)?;
+        let (mut words, mut rest) = (HashMap::new(), self.text.clone().into_bytes());
+        for name in ["listen", "store", "log"] {
+            let Some((key, value)) = table.get_ref().get_key_value(name) else { continue };
+            let Some(word) = value.get_ref().as_str() else {
+                return Err(Failure::invalid(&self.path, &format!("{name} is not a string")));
+            };
+            words.insert(name, word.to_owned());
+            // Blank, so that what is wrong with the rest has the line that it has.
+            for byte in &mut rest[key.span().start..value.span().end] {
+                if *byte != b'\n' {
+                    *byte = b' ';
+                }
+            }
+        }
+        let rest = String::from_utf8_lossy(&rest);
+        Ok((words, toml::from_str(&rest).map_err(invalid)?))
+    }
 }
 
 /// Who can reach the server can read and run everything, unless callers must prove who they are.

@@ -27,14 +27,47 @@ const UPKEEP: Duration = Duration::from_secs(10);
 
 /// Serves until the process is told to stop.
 pub(crate) fn run(args: &ServeArgs) -> ExitCode {
+    let start = if args.check { check } else { start };
     let result = Config::read(args).and_then(|config| start(&config));
     let reporting = Reporting { format: ReportFormat::Text, keep_going: false };
     Report::new(String::new(), reporting, io::stderr().lock()).finish(result)
 }
 
+/// Everything that a start would look at before it opens the store.
+fn check(config: &Config) -> Result<(), Failure> {
+    log_filter(config)?;
+    let agents = agents::of(&config.settings)?;
+    authority(config)?;
+    let mut out = io::stdout().lock();
+    let said = [
+        format!("listen  {}", config.listen),
+        format!("store   {}", shown(&config.store)),
+        format!("agents  {}", agents.names().collect::<Vec<_>>().join(", ")),
+        format!("auth    {}", if config.settings.auth.is_on() { "callers need tokens" } else { "none" }),
+    ];
+    said.iter().try_for_each(|line| writeln!(out, "{line}")).map_err(Failure::write)
+}
+
+fn log_filter(config: &Config) -> Result<EnvFilter, Failure> {
+    EnvFilter::try_new(&config.log).map_err(|error| Failure::Usage(format!("--log: {error}")))
+}
+
+/// Who says who callers are, if they must prove it.
+fn authority(config: &Config) -> Result<Option<Arc<Authority>>, Failure> {
+    let auth = &config.settings.auth;
+    let opened = auth.is_on().then(|| Authority::open(auth)).transpose();
+    Ok(opened.map_err(|error| Failure::Environment(error.to_string()))?.map(Arc::new))
+}
+
+fn shown(store: &Place) -> String {
+    match store {
+        Place::Dir(dir) => dir.display().to_string(),
+        Place::Memory => "memory: everything is gone when this process ends".to_owned(),
+    }
+}
+
 fn start(config: &Config) -> Result<(), Failure> {
-    let filter =
-        EnvFilter::try_new(&config.log).map_err(|error| Failure::Usage(format!("--log: {error}")))?;
+    let filter = log_filter(config)?;
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal())
@@ -58,13 +91,11 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
         tracing::warn!(runs = orphans.len(), "runs of an earlier process were closed as abandoned");
     }
     let mut app = App::new(engine.clone(), agents, settings(config));
-    let mut watching = None;
-    if config.settings.auth.is_on() {
-        let authority = Authority::open(&config.settings.auth);
-        let authority = Arc::new(authority.map_err(|error| Failure::Environment(error.to_string()))?);
-        watching = Some(tokio::spawn(watch(Arc::clone(&authority))));
-        app = app.with_authority(authority);
+    let authority = authority(config)?;
+    if let Some(authority) = &authority {
+        app = app.with_authority(Arc::clone(authority));
     }
+    let watching = authority.map(|authority| tokio::spawn(watch(authority)));
     // A server does not end because nobody listens to its greeting.
     let _ = greet(config, &app, &address.to_string());
     let upkeep = tokio::spawn(keep_up(engine.clone(), UPKEEP));
@@ -96,10 +127,7 @@ fn greet(config: &Config, app: &App, address: &str) -> io::Result<()> {
         let default = if app.agents().default_name() == Some(name) { " (default)" } else { "" };
         writeln!(out, "  agent  {name}{default}: http://{address}{base}/agents/{name}")?;
     }
-    match &config.store {
-        Place::Dir(dir) => writeln!(out, "  store  {}", dir.display())?,
-        Place::Memory => writeln!(out, "  store  memory: everything is gone when this process ends")?,
-    }
+    writeln!(out, "  store  {}", shown(&config.store))?;
     if let Some(promise) = weaker_promise(&config.settings.runs) {
         writeln!(out, "  mode   {promise}")?;
     }

@@ -71,7 +71,7 @@ async fn who_sends_much_is_told_why_it_is_refused() {
         (format!("POST /agents/no HTTP/1.1\r\nhost: localhost\r\n{json}"), BYTES_MAX, 404, "agent_not_found"),
         (format!("POST /agents HTTP/1.1\r\nhost: localhost\r\n{json}"), BYTES_MAX, 405, "method_not_allowed"),
         ("POST /agui HTTP/1.1\r\nhost: localhost".to_owned(), BYTES_MAX, 415, "unsupported_media_type"),
-        (format!("POST /agui HTTP/1.1\r\nhost: elsewhere\r\n{json}"), BYTES_MAX, 421, "host_not_allowed"),
+        (format!("POST /agui HTTP/1.1\r\nhost: elsewhere\r\n{json}"), BYTES_MAX, 403, "host_not_allowed"),
         (
             format!("POST /agui?x HTTP/1.1\r\nhost: localhost\r\n{json}"),
             BYTES_MAX * 3 / 2,
