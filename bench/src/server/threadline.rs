@@ -46,7 +46,7 @@ impl Threadline {
             let listener = listener().await?;
             let address = listener.local_addr()?;
             let app = App::new(engine.clone(), agents, settings);
-            tokio::spawn(keep_up(engine.clone(), UPKEEP));
+            tokio::spawn(keep_up(app.clone(), UPKEEP));
             let stopped = async move {
                 // That nobody can stop it any more is a reason to stop as well.
                 let _ = stopped.await;

@@ -287,7 +287,18 @@ impl Engine {
     /// # Errors
     /// As [`Store::expired`]. A run that cannot be closed is left to the next time.
     pub async fn close_expired(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
-        self.close_orphans_at(self.now()).await
+        self.close_expired_but(|_, _| false).await
+    }
+
+    /// The same, but for those that the caller knows the writers of. Where a clock has jumped, leases are over before their time.
+    ///
+    /// # Errors
+    /// As [`close_expired`](Self::close_expired).
+    pub async fn close_expired_but(
+        &self,
+        is_written: impl Fn(Incarnation, RunNo) -> bool + Send + Sync + 'static,
+    ) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        self.close_orphans_at(self.now(), Arc::new(is_written)).await
     }
 
     /// Closes all runs that go on. For who has a store alone and has just opened it, before anything else is done: whoever
@@ -296,20 +307,28 @@ impl Engine {
     /// # Errors
     /// As [`Store::expired`]. A run that cannot be closed is left to the next time.
     pub async fn close_orphans(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
-        self.close_orphans_at(Timestamp(i64::MAX)).await
+        self.close_orphans_at(Timestamp(i64::MAX), Arc::new(|_, _| false)).await
     }
 
-    async fn close_orphans_at(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+    async fn close_orphans_at(
+        &self,
+        time: Timestamp,
+        is_written: Arc<impl Fn(Incarnation, RunNo) -> bool + Send + Sync + 'static>,
+    ) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
         let mut closed = Vec::new();
         let mut closing = JoinSet::new();
         for orphan in self.store().expired(time).await? {
             if closing.len() == ORPHANS_AT_ONCE_MAX {
                 closed.extend(closing.join_next().await.and_then(Result::ok).flatten());
             }
-            let engine = self.clone();
+            let (engine, is_written) = (self.clone(), Arc::clone(&is_written));
             closing.spawn(async move {
                 let (thread, run) = &orphan;
-                engine.close_orphan(thread, *run, time).await.is_ok().then_some(orphan)
+                let incarnation = engine.store().thread(thread).await.ok()?.incarnation;
+                if is_written(incarnation, *run) {
+                    return None;
+                }
+                engine.close_orphan(thread, incarnation, *run, time).await.is_ok().then_some(orphan)
             });
         }
         while let Some(ended) = closing.join_next().await {
@@ -319,9 +338,14 @@ impl Engine {
         Ok(closed)
     }
 
-    async fn close_orphan(&self, thread: &ThreadKey, run: RunNo, time: Timestamp) -> Result<(), Error> {
+    async fn close_orphan(
+        &self,
+        thread: &ThreadKey,
+        incarnation: Incarnation,
+        run: RunNo,
+        time: Timestamp,
+    ) -> Result<(), Error> {
         let epoch = self.run(thread, run).await?.epoch;
-        let incarnation = self.store().thread(thread).await?.incarnation;
         // Whoever notices first takes it over; another who tries has a stale epoch.
         let claim = Claim::TakeOver(self.lease_until());
         let epoch = self.store().claim(thread, run, epoch, claim, time).await?;

@@ -98,7 +98,7 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let watching = authority.map(|authority| tokio::spawn(watch(authority)));
     // A server does not end because nobody listens to its greeting.
     let _ = greet(config, &app, &address.to_string());
-    let upkeep = tokio::spawn(keep_up(engine.clone(), UPKEEP));
+    let upkeep = tokio::spawn(keep_up(app.clone(), UPKEEP));
     let served = serve(listener, app, stopped()).await;
     upkeep.abort();
     if let Some(watching) = watching {

@@ -44,6 +44,7 @@ impl Ids for Counted {
 pub(crate) struct Harness {
     pub(crate) app: App,
     pub(crate) agent: Puppet,
+    clock: Arc<Ticks>,
     router: Router,
 }
 
@@ -63,11 +64,16 @@ impl Harness {
     /// With an app that is told more than its settings.
     pub(crate) fn made(store: Arc<dyn Store>, settings: Settings, make: impl FnOnce(App) -> App) -> Self {
         let (clock, ids) = (Arc::new(Ticks::default()), Arc::new(Counted::default()));
-        let engine = Engine::new(store, clock, ids, Options::default());
+        let engine = Engine::new(store, clock.clone(), ids, Options::default());
         let agent = Puppet::default();
         let agents = Agents::new().with("puppet", Arc::new(agent.clone()));
         let app = make(App::new(engine, agents, settings));
-        Self { router: router(app.clone()), app, agent }
+        Self { router: router(app.clone()), app, agent, clock }
+    }
+
+    /// Sets the clock forward.
+    pub(crate) fn jump(&self, time: Duration) {
+        self.clock.0.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
     }
 
     /// Sends a request with a JSON body.

@@ -20,6 +20,7 @@ mod records;
 mod refusals;
 mod resuming;
 mod running;
+mod serving;
 mod threads;
 mod time_travel;
 mod transfer;
