@@ -29,6 +29,42 @@ fn without_a_command_it_serves() {
 }
 
 #[test]
+fn flags_come_before_the_environment_and_that_before_the_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("threadline.toml"), "listen = '127.0.0.1:0'\nstore = 'of-the-file'\n")
+        .expect("a file");
+    std::fs::write(dir.path().join("other.toml"), "store = 'of-another'\n").expect("a file");
+    let store = |args: &[&str], environment: &[(&str, &str)]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_threadline"))
+            .arg("serve")
+            .args(args)
+            .env_clear()
+            .envs(environment.iter().copied())
+            .current_dir(dir.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("threadline starts");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let said =
+            lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("  store  ")?.to_owned()));
+        child.kill().expect("it can be ended");
+        child.wait().expect("it ends");
+        said.expect("it says where its store is")
+    };
+    let environment = ("THREADLINE_STORE", "of-the-environment");
+    assert_eq!(store(&[], &[]), "of-the-file");
+    assert_eq!(store(&[], &[environment]), "of-the-environment");
+    assert_eq!(store(&["--store", "of-the-flag"], &[environment]), "of-the-flag");
+    let listen = ("THREADLINE_LISTEN", "127.0.0.1:0");
+    assert_eq!(store(&["--config", "other.toml"], &[listen]), "of-another");
+    let named = ("THREADLINE_CONFIG", "other.toml");
+    assert_eq!(store(&[], &[listen, named]), "of-another");
+    assert_eq!(store(&["--config", "threadline.toml"], &[named]), "of-the-file");
+    std::fs::remove_file(dir.path().join("threadline.toml")).expect("a file");
+    assert_eq!(store(&[], &[listen]), "threadline-data", "what nobody says is the default");
+}
+
+#[test]
 fn a_server_that_cannot_be_is_told_why() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = |name: &str, text: &str| {

@@ -1,6 +1,6 @@
 //! P1: what a client has seen survives the death of the server, and the thread is as good as before.
 
-use super::agents::{brief, section, talker};
+use super::agents::{PIECES, brief, section, talker};
 use super::client::{Answer, Client, Frame, Next};
 use super::process::Served;
 use std::path::Path;
@@ -150,4 +150,48 @@ async fn go_on(client: Client, thread: &str, round: u32) {
         let Some(cursor) = page["next"].as_str() else { return assert_eq!(page["tail"], next, "{thread}") };
         after = format!("&after={cursor}");
     }
+}
+
+/// Buffered runs promise less: their start and all of a run whose stream has ended, and of one that goes on what was stored in time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_server_that_buffers_loses_no_more_than_it_says() {
+    let dir = TempDir::new().expect("a directory");
+    let (talker, brief) = (talker().await, brief().await);
+    let runs = "[runs]\nmode = \"buffered\"\nflush_interval = \"50ms\"\n";
+    let settings = section("talker", &talker) + &section("brief", &brief) + runs;
+    let whole: String = (0..PIECES).map(|piece| format!("{piece} ")).collect();
+    for round in 0..6 {
+        let (thread, ended) = (format!("talk-{round}"), format!("brief-{round}"));
+        let mut served = Served::start(dir.path(), &settings);
+        let client = served.client;
+        client.run("brief", &ended, "run").await.all().await;
+        let mut answer = client.run("talker", &thread, "run").await;
+        let frames = if round % 2 == 0 { 100 * (round + 1) } else { PIECES + 1 };
+        for _ in 0..=frames {
+            let Next::Frame(frame) = answer.next().await else { panic!("the run goes on") };
+            assert_eq!(frame.id, None);
+        }
+        let is_stored = round % 2 == 1;
+        while is_stored && said(client, &thread).await != whole {
+            tokio::task::yield_now().await;
+        }
+        served.kill();
+
+        let served = Served::start(dir.path(), &settings);
+        let client = served.client;
+        assert_eq!(said(client, &ended).await, "word");
+        let kept = said(client, &thread).await;
+        assert!(whole.starts_with(&kept), "{kept}");
+        assert!(!is_stored || kept == whole, "{kept}");
+        assert_eq!(client.runs(&thread).await, [("run".to_owned(), "abandoned".to_owned())]);
+        client.run("brief", &thread, "next").await.all().await;
+        assert_eq!(client.runs(&thread).await[1], ("next".to_owned(), "finished".to_owned()));
+        served.stop().await;
+    }
+}
+
+/// What the agent has said in a thread, as far as it is stored.
+async fn said(client: Client, thread: &str) -> String {
+    let held = client.get(&format!("/v1/threads/{thread}/messages")).await.json().await;
+    held["messages"][1]["content"].as_str().unwrap_or_default().to_owned()
 }
