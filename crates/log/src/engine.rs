@@ -1,5 +1,6 @@
 //! The engine: what a server does with threads, on any store.
 
+use crate::appending::{Shown, Then};
 use crate::clock::{Clock, Ids};
 use crate::error::Error;
 use crate::follow::Follower;
@@ -11,7 +12,7 @@ use crate::run_fold::ending;
 use crate::store::{Ack, Append, Claim, Page, Store};
 use crate::tail::Tails;
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
-use crate::to_its_end::to_its_end;
+use crate::to_its_end::{ToItsEnd, to_its_end};
 use crate::upkeep::Upkeep;
 use std::ops::Range;
 use std::sync::Arc;
@@ -183,8 +184,12 @@ impl Engine {
         time: Timestamp,
     ) -> impl Future<Output = Result<Ack, Error>> + Send + 'static {
         let Batch { records, key, expected_tail, end } = batch;
-        let ends = end.is_some();
-        let followed = self.tails().is_followed(writer.incarnation).then(|| records.clone());
+        let then = Then {
+            incarnation: writer.incarnation,
+            run: writer.run,
+            records: self.tails().is_followed(writer.incarnation).then(|| records.clone()),
+            ended: end.is_some().then(|| writer.thread.clone()),
+        };
         let append = Append {
             thread: writer.thread.clone(),
             incarnation: Some(writer.incarnation),
@@ -196,19 +201,8 @@ impl Engine {
             end,
             time,
         };
-        let (engine, incarnation, run) = (self.clone(), writer.incarnation, writer.run);
-        let ended = ends.then(|| writer.thread.clone());
-        to_its_end(async move {
-            let ack = engine.store().append(append).await?;
-            engine.publish(incarnation, run, &ack, followed);
-            if let Some(thread) = ended {
-                // It can be made later, by whoever needs it first.
-                // Boxed, because few appends end a run and all would carry its future.
-                let _ = Box::pin(engine.keep_checkpoint(&thread, run)).await;
-                engine.changed(ThreadChange::Changed(thread));
-            }
-            Ok(ack)
-        })
+        let work = self.store().append(append);
+        ToItsEnd::new(Shown { engine: self.clone(), work, then: Some(then) })
     }
 
     /// Shows durable records to those who follow the thread. If they began to follow while these were written, they find

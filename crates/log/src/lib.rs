@@ -3,7 +3,8 @@
 //! A [`Store`] keeps records, runs and checkpoints; [`MemoryStore`] is the one that forgets. What decides about writes is in
 //! [`state`], without I/O, so that stores share it.
 
-pub mod attach;
+pub mod appending;
+mod attach;
 pub mod buffered;
 pub mod checkpoint;
 pub mod clock;

@@ -9,11 +9,12 @@ use crate::record::{NewRecord, Record};
 use crate::run::RunInfo;
 use crate::search;
 use crate::state::{Admission, Admitted, ThreadState};
-use crate::store::{Ack, Append, Claim, OpenRun, Opened, Page, Store};
+use crate::store::{Ack, Append, Appending, Claim, OpenRun, Opened, Page, Store};
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::future::ready;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -127,11 +128,13 @@ impl Store for MemoryStore {
         Ok(Opened { run: admitted.run, epoch: Epoch(1), incarnation, ack })
     }
 
-    async fn append(&self, append: Append) -> Result<Ack, Error> {
-        self.change(&append.thread.clone(), |thread| match thread.state.admit_append(&append)? {
-            Admission::Repeated(ack) => Ok(ack),
-            Admission::New(admitted) => Ok(thread.write(&admitted, append.records)),
-        })
+    fn append(&self, append: Append) -> Appending {
+        let appended =
+            self.change(&append.thread.clone(), |thread| match thread.state.admit_append(&append)? {
+                Admission::Repeated(ack) => Ok(ack),
+                Admission::New(admitted) => Ok(thread.write(&admitted, append.records)),
+            });
+        Box::pin(ready(appended))
     }
 
     async fn claim(

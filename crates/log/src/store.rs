@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::fmt;
 use std::ops::Range;
+use std::pin::Pin;
 
 /// For how long the keys of appends are kept when their run has ended. All of them are while it goes on; later they go when the
 /// next run is opened, so that a thread does not hold the keys of all its past.
@@ -140,6 +141,9 @@ impl Ack {
     }
 }
 
+/// An append on its way. It borrows nothing, so that it can go on without the one who asked for it.
+pub type Appending = Pin<Box<dyn Future<Output = Result<Ack, Error>> + Send>>;
+
 /// Some records, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
@@ -161,8 +165,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Opens a run, and makes its thread if it is not there.
     async fn open_run(&self, open: OpenRun) -> Result<Opened, Error>;
 
-    /// Appends to a run that goes on. A run that has ended takes only rejected records.
-    async fn append(&self, append: Append) -> Result<Ack, Error>;
+    /// Appends to a run that goes on. A run that has ended takes only rejected records. It may begin before it is waited for.
+    fn append(&self, append: Append) -> Appending;
 
     /// Renews the lease of a run, or takes it over, if `epoch` is that of its writer so far. Gives the epoch of its writer from
     /// now on. Of several who take over at once, one succeeds.

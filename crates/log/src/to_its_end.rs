@@ -5,29 +5,39 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::runtime::Handle;
 
-type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
 /// Work that goes on as a task of its own if the future is dropped: what became durable is told to those who follow. As long as
 /// somebody waits it costs no task.
-pub(crate) struct ToItsEnd<T: Send + 'static>(Option<Work<T>>);
+pub(crate) struct ToItsEnd<W: Work>(Option<W>);
 
-/// Begins when it is first waited for.
-pub(crate) fn to_its_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> ToItsEnd<T> {
-    ToItsEnd(Some(Box::pin(work)))
+/// What can go on elsewhere.
+pub(crate) trait Work: Future<Output: Send> + Send + Unpin + 'static {}
+
+impl<W: Future<Output: Send> + Send + Unpin + 'static> Work for W {}
+
+/// Does work to its end that begins when it is first waited for.
+pub(crate) fn to_its_end<F: Future<Output: Send> + Send + 'static>(work: F) -> ToItsEnd<Pin<Box<F>>> {
+    ToItsEnd::new(Box::pin(work))
 }
 
-impl<T: Send + 'static> fmt::Debug for ToItsEnd<T> {
+impl<W: Work> ToItsEnd<W> {
+    /// Does work to its end that can be moved as it is.
+    pub(crate) fn new(work: W) -> Self {
+        Self(Some(work))
+    }
+}
+
+impl<W: Work> fmt::Debug for ToItsEnd<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ToItsEnd")
     }
 }
 
-impl<T: Send + 'static> Future for ToItsEnd<T> {
-    type Output = T;
+impl<W: Work> Future for ToItsEnd<W> {
+    type Output = W::Output;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<W::Output> {
         let work = self.0.as_mut().expect("it is not polled after its end");
-        let polled = work.as_mut().poll(context);
+        let polled = Pin::new(work).poll(context);
         if polled.is_ready() {
             self.0 = None;
         }
@@ -35,7 +45,7 @@ impl<T: Send + 'static> Future for ToItsEnd<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for ToItsEnd<T> {
+impl<W: Work> Drop for ToItsEnd<W> {
     fn drop(&mut self) {
         // Outside a runtime nobody follows, either.
         if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {

@@ -3,6 +3,7 @@
 use crate::ailments::Ailments;
 use crate::catalogue::{Catalogue, CatalogueError, Changes};
 use crate::dirs::Directories;
+use crate::done::Done;
 use crate::fs::DirLock;
 use crate::history::{HistoryError, Shelf};
 use crate::identity::Identity;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 use threadline_log::Error;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 /// How long the catalogue may lag behind when nobody asks: what comes meanwhile is taken in at once.
 const CATALOGUE_LAG: Duration = Duration::from_millis(200);
@@ -84,19 +85,18 @@ pub(crate) struct Core {
     /// Counts groups and failures: whenever something was completed.
     pub(crate) completed: watch::Sender<u64>,
     /// What became durable and nobody was told of: more of its group comes at once.
-    arrivals: Mutex<Vec<Arrival>>,
+    arrivals: Mutex<Vec<(Arc<Pending>, Committed)>>,
     chores: Mutex<Chores>,
     wake: Condvar,
 }
 
-/// A write on its way.
+/// A write on its way. The journal has it, and who waits for it.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) core: Arc<Core>,
     pub(crate) write: Write,
     pub(crate) frames: Frames,
-    /// Who waits for it.
-    pub(crate) sender: oneshot::Sender<Result<(), CommitError>>,
+    pub(crate) done: Done,
 }
 
 impl Submission for Pending {
@@ -104,22 +104,13 @@ impl Submission for Pending {
         &self.frames
     }
 
-    fn complete(self: Box<Self>, result: Result<Committed, CommitError>) {
-        let Self { core, write, frames, sender } = *self;
+    fn complete(self: Arc<Self>, result: Result<Committed, CommitError>) {
+        let core = Arc::clone(&self.core);
         match result {
-            Ok(committed) => core.arrive(Arrival { write, frames, committed, sender }),
-            Err(error) => core.fail(sender, error),
+            Ok(committed) => core.arrive(self, committed),
+            Err(error) => core.fail(self, error),
         }
     }
-}
-
-/// A write that is durable.
-#[derive(Debug)]
-struct Arrival {
-    write: Write,
-    frames: Frames,
-    committed: Committed,
-    sender: oneshot::Sender<Result<(), CommitError>>,
 }
 
 #[derive(Debug, Default)]
@@ -152,32 +143,27 @@ impl Core {
 
     /// Takes in what is durable. Some writes become visible at once: who writes meanwhile waits for the overlay neither once
     /// for each of them, nor as long as a large group takes.
-    fn arrive(&self, arrival: Arrival) {
-        let Committed { is_last, start, .. } = arrival.committed;
+    fn arrive(&self, pending: Arc<Pending>, committed: Committed) {
+        let Committed { is_last, start, .. } = committed;
         let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-        arrivals.push(arrival);
+        arrivals.push((pending, committed));
         if !is_last && arrivals.len() < ARRIVALS_AT_ONCE {
             return;
         }
         let mut overlay = self.overlay();
-        for Arrival { write, frames, committed, .. } in &*arrivals {
-            overlay.commit(write, committed.positions(frames).map(Into::into));
+        for (pending, committed) in &*arrivals {
+            overlay.commit(&pending.write, committed.positions(&pending.frames).map(Into::into));
         }
         drop(overlay);
         self.note_commit(start.segment);
         self.completed.send_modify(|count| *count += 1);
-        for Arrival { sender, frames, .. } in arrivals.drain(..) {
-            // Whoever asked has the records too, and frees them where they were made.
-            drop(frames);
-            // It may have gone.
-            _ = sender.send(Ok(()));
-        }
+        arrivals.drain(..).for_each(|(pending, _)| tell(pending, Ok(())));
     }
 
-    /// Tells who waits for a write that it failed.
-    fn fail(&self, sender: oneshot::Sender<Result<(), CommitError>>, error: CommitError) {
+    /// Takes in that a write has failed.
+    fn fail(&self, pending: Arc<Pending>, error: CommitError) {
         self.completed.send_modify(|count| *count += 1);
-        _ = sender.send(Err(error));
+        tell(pending, Err(error));
     }
 
     /// Tells the background that something became durable in a segment.
@@ -218,6 +204,16 @@ impl Core {
             chores = self.wake.wait(chores).unwrap_or_else(PoisonError::into_inner);
         }
         (!chores.is_stopped).then_some(chores.segment)
+    }
+}
+
+/// Tells who waits for a write what became of it.
+fn tell(pending: Arc<Pending>, result: Result<(), CommitError>) {
+    let waiting = pending.done.end(result);
+    // Whoever waits has it too, and frees it where it was made.
+    drop(pending);
+    if let Some(waiting) = waiting {
+        waiting.wake();
     }
 }
 

@@ -9,6 +9,7 @@ mod ailments;
 mod catalogue;
 mod dirs;
 pub mod doctor;
+mod done;
 mod engine;
 mod entry;
 mod erase;

@@ -4,18 +4,16 @@ use crate::engine::{self, Engine};
 use crate::entry::{Attached, CHECKPOINT, FactEntry, OPENED};
 use crate::open::{DiskOptions, OpenError, OpenReport, open};
 use crate::overlay::View;
-use crate::write::Appended;
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::ops::Range;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use threadline_log::fact::Fact;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::state::ThreadState;
-use threadline_log::store::{Ack, Append, Claim, OpenRun, Opened, Page};
+use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
 use threadline_log::{Checkpoint, Epoch, Error, RunNo, Store, ThreadKey, Timestamp};
 
@@ -96,17 +94,8 @@ impl Store for DiskStore {
         self.engine.open_run(open).await
     }
 
-    // Not `async`, as its future would carry the append, too, and be moved with it.
-    fn append<'a, 'b>(
-        &'a self,
-        append: Append,
-    ) -> Pin<Box<dyn Future<Output = Result<Ack, Error>> + Send + 'b>>
-    where
-        'a: 'b,
-        Self: 'b,
-    {
-        let appended = Appended::new(append);
-        Box::pin(async move { self.engine.append(appended?).await })
+    fn append(&self, append: Append) -> Appending {
+        self.engine.append(append)
     }
 
     async fn claim(

@@ -1,6 +1,7 @@
 //! The way of a write: admitted, submitted in the same order, visible when durable.
 
 use crate::catalogue::StoredThread;
+use crate::done::Done;
 use crate::engine::{Engine, Pending};
 use crate::entry::{self, Attached, BatchHead, RECORDS};
 use crate::journal::format::FLAG_FACT;
@@ -8,12 +9,12 @@ use crate::journal::{Body, CommitError, EntryHead, Frames, SubmitError};
 use crate::overlay::{Item, Known, Overlay, View, Write};
 use bytes::Bytes;
 use smallvec::SmallVec;
+use std::future::{poll_fn, ready};
 use std::sync::Arc;
 use threadline_log::fact::Fact;
 use threadline_log::state::{Admission, Admitted, ThreadState};
-use threadline_log::store::{Ack, Append, OpenRun, Opened};
+use threadline_log::store::{Ack, Append, Appending, OpenRun, Opened};
 use threadline_log::{Epoch, Error, NewRecord, ThreadKey, Timestamp};
-use tokio::sync::oneshot;
 
 /// Facts up to this length are in sidecars, so that opening need not read the segment.
 const SIDECAR_FACT_BYTES_MAX: usize = 512;
@@ -36,15 +37,31 @@ struct Batch {
 
 /// An append is its own body: its records are copied by who writes them, once.
 #[derive(Debug)]
-pub(crate) struct Appended {
+struct Appended {
     append: Append,
     body_bytes: usize,
 }
 
 impl Appended {
-    pub(crate) fn new(append: Append) -> Result<Arc<Self>, Error> {
+    fn new(append: Append) -> Result<Arc<Self>, Error> {
         let body_bytes = entry::body_bytes(&append.records).ok_or_else(|| too_large(&append.records))?;
         Ok(Arc::new(Self { append, body_bytes }))
+    }
+
+    fn admit(self: &Arc<Self>, known: Option<(u64, &ThreadState)>) -> Result<Decision<Ack>, Error> {
+        let append = &self.append;
+        let (no, state) = known.ok_or_else(|| Error::NoThread(append.thread.clone()))?;
+        let admitted = match state.admit_append(append)? {
+            Admission::Repeated(ack) => {
+                return Ok(Decision::After { thread: no, end: ack.offsets().end, value: ack });
+            }
+            Admission::New(admitted) => admitted,
+        };
+        let batch = Batch::new(&append.records, Arc::<Self>::clone(self))?;
+        let Admitted { first, time, .. } = admitted;
+        let plan = Plan::new(no, first).records(&admitted, &batch).facts(time, admitted.after);
+        let ack = Ack { first, count: u64::from(batch.count), time, repeated: false };
+        Ok(Decision::Write(plan, ack))
     }
 }
 
@@ -57,8 +74,6 @@ impl Body for Appended {
         entry::put_records(&self.append.records, bytes);
     }
 }
-
-type Completed = oneshot::Receiver<Result<(), CommitError>>;
 
 impl Plan {
     /// Nothing yet, for a thread with this tail.
@@ -142,7 +157,7 @@ enum Decision<T> {
 /// What is to be done next for a write.
 enum Step<T> {
     /// It is submitted.
-    Finish(Completed, T),
+    Finish(Arc<Pending>, T),
     /// Another is waited for.
     After { thread: u64, end: u64, value: T },
     /// The catalogue is too far behind.
@@ -210,22 +225,9 @@ impl Engine {
         }
         let mut arrivals = None;
         loop {
-            let looked = self.look(key, View::Admitted, |overlay, no| {
-                if overlay.dirty_bytes() > self.limits.overlay_bytes_max {
-                    return Ok(Step::Flush);
-                }
-                let known = no.and_then(|no| Some((no, overlay.state(no, View::Admitted)?)));
-                Ok::<_, Error>(match decide(overlay, known)? {
-                    Decision::Write(plan, value) => match self.submit(overlay, plan) {
-                        Ok(committed) => Step::Finish(committed, value),
-                        Err(SubmitError::Full { .. }) => Step::Wait,
-                        Err(error) => return Err(refused(&error)),
-                    },
-                    Decision::After { thread, end, value } => Step::After { thread, end, value },
-                })
-            });
+            let looked = self.look(key, View::Admitted, |overlay, no| self.step(overlay, no, &mut decide));
             match looked.await?? {
-                Step::Finish(committed, value) => return finish(committed, value).await,
+                Step::Finish(pending, value) => return finish(pending, value).await,
                 Step::After { thread, end, value } => {
                     Box::pin(self.after(key, thread, end)).await?;
                     return Ok(value);
@@ -241,6 +243,27 @@ impl Engine {
                 },
             }
         }
+    }
+
+    /// Lets `decide` look at the state of a thread, and submits what it says.
+    fn step<T>(
+        &self,
+        overlay: &mut Overlay,
+        no: Option<u64>,
+        decide: &mut impl FnMut(&Overlay, Option<(u64, &ThreadState)>) -> Result<Decision<T>, Error>,
+    ) -> Result<Step<T>, Error> {
+        if overlay.dirty_bytes() > self.limits.overlay_bytes_max {
+            return Ok(Step::Flush);
+        }
+        let known = no.and_then(|no| Some((no, overlay.state(no, View::Admitted)?)));
+        Ok(match decide(overlay, known)? {
+            Decision::Write(plan, value) => match self.submit(overlay, plan) {
+                Ok(pending) => Step::Finish(pending, value),
+                Err(SubmitError::Full { .. }) => Step::Wait,
+                Err(error) => return Err(refused(&error)),
+            },
+            Decision::After { thread, end, value } => Step::After { thread, end, value },
+        })
     }
 
     /// Waits until everything of a thread up to an offset is durable.
@@ -266,22 +289,21 @@ impl Engine {
     }
 
     /// Puts a write into the journal's queue. Whoever has the overlay has the order.
-    fn submit(&self, overlay: &mut Overlay, plan: Plan) -> Result<Completed, SubmitError> {
+    fn submit(&self, overlay: &mut Overlay, plan: Plan) -> Result<Arc<Pending>, SubmitError> {
         let Plan { write, frames, .. } = plan;
         let place = self.journal.reserve(frames.bytes())?;
         overlay.admit(&write);
-        let (sender, receiver) = oneshot::channel();
-        place.submit(Box::new(Pending { core: Arc::clone(&self.core), write, frames, sender }));
-        Ok(receiver)
+        let pending = Arc::new(Pending { core: Arc::clone(&self.core), write, frames, done: Done::new() });
+        place.submit(Arc::<Pending>::clone(&pending));
+        Ok(pending)
     }
 }
 
-async fn finish<T>(completed: Completed, value: T) -> Result<T, Error> {
-    match completed.await {
-        Ok(Ok(())) => Ok(value),
-        Ok(Err(CommitError::Unavailable(failure))) => Err(Error::Unavailable(failure.in_full())),
-        Ok(Err(CommitError::Indeterminate(failure))) => Err(Error::Indeterminate(failure.in_full())),
-        Err(_) => Err(Error::Indeterminate("the store was closed".to_owned())),
+async fn finish<T>(pending: Arc<Pending>, value: T) -> Result<T, Error> {
+    match poll_fn(|context| pending.done.poll(context)).await {
+        Ok(()) => Ok(value),
+        Err(CommitError::Unavailable(failure)) => Err(Error::Unavailable(failure.in_full())),
+        Err(CommitError::Indeterminate(failure)) => Err(Error::Indeterminate(failure.in_full())),
     }
 }
 
@@ -319,24 +341,34 @@ impl Engine {
         .await
     }
 
-    pub(crate) async fn append(self: &Arc<Self>, appended: Arc<Appended>) -> Result<Ack, Error> {
-        let append = &appended.append;
-        let batch = Batch::new(&append.records, Arc::<Appended>::clone(&appended))?;
-        self.decide(&append.thread, |_, known| {
-            let (no, state) = known.ok_or_else(|| Error::NoThread(append.thread.clone()))?;
-            match state.admit_append(append)? {
-                Admission::Repeated(ack) => {
-                    Ok(Decision::After { thread: no, end: ack.offsets().end, value: ack })
-                }
-                Admission::New(admitted) => {
-                    let Admitted { first, time, .. } = admitted;
-                    let plan = Plan::new(no, first).records(&admitted, &batch).facts(time, admitted.after);
-                    let ack = Ack { first, count: u64::from(batch.count), time, repeated: false };
-                    Ok(Decision::Write(plan, ack))
-                }
+    /// Begins at once: nearly every append finds its thread in use and room in the journal, and has nothing to do but wait.
+    pub(crate) fn append(self: &Arc<Self>, append: Append) -> Appending {
+        let submitted =
+            Appended::new(append).and_then(|appended| Ok((self.append_now(&appended)?, appended)));
+        match submitted {
+            Ok((Some(Step::Finish(pending, ack)), _)) => Box::pin(finish(pending, ack)),
+            Ok((_, appended)) => {
+                let engine = Arc::clone(self);
+                Box::pin(async move {
+                    engine.decide(&appended.append.thread, |_, known| appended.admit(known)).await
+                })
             }
-        })
-        .await
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+
+    /// What comes of an append without a wait. None if only the catalogue can tell.
+    fn append_now(&self, appended: &Arc<Appended>) -> Result<Option<Step<Ack>>, Error> {
+        if let Some(trouble) = self.trouble() {
+            return Err(Error::Unavailable(trouble));
+        }
+        let mut overlay = self.core.overlay();
+        let no = match overlay.find(&appended.append.thread, View::Admitted) {
+            Known::Thread(no) => Some(no),
+            Known::Absent => None,
+            Known::Unknown => return Ok(None),
+        };
+        self.step(&mut overlay, no, &mut |_, known| appended.admit(known)).map(Some)
     }
 
     /// Writes a fact about a thread, as its state says, and the bytes that belong to it.

@@ -9,7 +9,7 @@ use threadline_log::clock::{Clock, Ids};
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::names::Owner;
 use threadline_log::run::{RunEnd, RunInfo};
-use threadline_log::store::{Ack, Append, Claim, OpenRun, Opened, Page};
+use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
 use threadline_log::transfer::{ExportForm, ImportOptions};
 use threadline_log::{
@@ -59,8 +59,8 @@ impl Store for Counting {
         self.store.open_run(open).await
     }
 
-    async fn append(&self, append: Append) -> Result<Ack, Error> {
-        self.store.append(append).await
+    fn append(&self, append: Append) -> Appending {
+        self.store.append(append)
     }
 
     async fn claim(

@@ -50,7 +50,7 @@ pub(super) struct Committer {
     /// How many entries are in the buffer.
     entries: u32,
     /// Whom to tell, with the first byte of its entries in the buffer.
-    submissions: Vec<(Box<dyn Submission>, u32)>,
+    submissions: VecDeque<(Arc<dyn Submission>, u32)>,
 }
 
 impl Committer {
@@ -61,7 +61,7 @@ impl Committer {
         active: Active,
         limits: GroupLimits,
     ) -> Self {
-        let (taken, buffer, submissions) = (VecDeque::new(), Vec::new(), Vec::new());
+        let (taken, buffer, submissions) = (VecDeque::new(), Vec::new(), VecDeque::new());
         Self {
             seed: shared.salt.seed(),
             shared,
@@ -142,7 +142,7 @@ impl Committer {
             let start = u32::try_from(self.buffer.len()).expect("groups are shorter than segments");
             submission.frames().encode(self.seed, &mut self.buffer);
             self.entries += submission.frames().entries();
-            self.submissions.push((submission, start));
+            self.submissions.push_back((submission, start));
         }
     }
 
@@ -156,20 +156,17 @@ impl Committer {
                 if !std::mem::replace(&mut self.has_asked_for_spare, true) {
                     self.keeper.want_spare();
                 }
-                let mut left = self.submissions.len();
-                for (submission, start) in self.submissions.drain(..) {
-                    left -= 1;
+                while let Some((submission, start)) = self.submissions.pop_front() {
                     let start = Position { byte: at.byte + start, ..at };
-                    submission.complete(Ok(Committed { group, start, is_last: left == 0 }));
+                    let is_last = self.submissions.is_empty();
+                    submission.complete(Ok(Committed { group, start, is_last }));
                 }
                 Ok(())
             }
             Err(failure) => {
                 // Nobody may be told of an uncertain end while others can still submit.
                 let waiting = self.queue.fail(&failure);
-                for (submission, _) in self.submissions.drain(..) {
-                    submission.complete(Err(CommitError::Indeterminate(Arc::clone(&failure))));
-                }
+                self.abandon(&failure);
                 self.taken.extend(waiting);
                 Err(failure)
             }
@@ -226,11 +223,28 @@ impl Committer {
         Ok(())
     }
 
+    /// Nobody knows what became of the group.
+    fn abandon(&mut self, failure: &Arc<Failure>) {
+        while let Some((submission, _)) = self.submissions.pop_front() {
+            submission.complete(Err(CommitError::Indeterminate(Arc::clone(failure))));
+        }
+    }
+
     /// Nothing is written any more: what waits was certainly not.
     fn refuse_rest(&mut self, failure: &Arc<Failure>) {
         let waiting = self.queue.fail(failure);
         for item in self.taken.drain(..).chain(waiting) {
             item.refuse(failure);
+        }
+    }
+}
+
+impl Drop for Committer {
+    /// After a panic, which was latched: those of the group wait as well.
+    fn drop(&mut self) {
+        if let Some(failure) = self.shared.failure().cloned() {
+            self.abandon(&failure);
+            self.refuse_rest(&failure);
         }
     }
 }

@@ -7,19 +7,19 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Entries to be committed, and whom to tell.
-pub trait Submission: Send {
+pub trait Submission: Send + Sync {
     /// The entries.
     fn frames(&self) -> &Frames;
 
-    /// Called by the committer, in the order of submissions, after the sync. Should be quick, and must not panic.
-    fn complete(self: Box<Self>, result: Result<Committed, CommitError>);
+    /// Called by the committer, once, in the order of submissions, after the sync. Should be quick, and must not panic.
+    fn complete(self: Arc<Self>, result: Result<Committed, CommitError>);
 }
 
 pub(super) type RotateCompletion = Box<dyn FnOnce(Result<u64, CommitError>) + Send>;
 
 /// Something for the committer to do.
 pub(super) enum Item {
-    Commit(Box<dyn Submission>),
+    Commit(Arc<dyn Submission>),
     Rotate(RotateCompletion),
 }
 
@@ -88,7 +88,7 @@ pub struct Place<'a> {
 
 impl Place<'_> {
     /// Submits what it was reserved for.
-    pub fn submit(self, submission: Box<dyn Submission>) {
+    pub fn submit(self, submission: Arc<dyn Submission>) {
         self.put(Item::Commit(submission));
     }
 
@@ -173,7 +173,7 @@ mod tests {
 
     fn push(queue: &Queue) -> Result<(), SubmitError> {
         let submission = Told::new(sized_frames(BYTES), |_| ());
-        queue.reserve(submission.frames().bytes())?.submit(Box::new(submission));
+        queue.reserve(submission.frames().bytes())?.submit(Arc::new(submission));
         Ok(())
     }
 

@@ -22,7 +22,7 @@ async fn export(engine: &Engine, t: &ThreadKey, form: ExportForm) -> String {
 async fn import(engine: &Engine, lines: &str) -> Result<Imported, Error> {
     let options = ImportOptions {
         scope: None,
-        default_scope: thread("t").scope,
+        default_scope: thread("t").scope.clone(),
         thread: None,
         cause: Cause::Truncated,
     };

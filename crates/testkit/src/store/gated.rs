@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
-use threadline_log::store::{Ack, Append, Claim, OpenRun, Opened, Page};
+use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
 use threadline_log::{Checkpoint, Epoch, Error, MemoryStore, RunNo, Store, ThreadKey, Timestamp};
 use tokio::sync::watch;
@@ -26,7 +27,7 @@ pub enum Gate {
 /// A store in memory with a gate before its appends.
 #[derive(Debug, Default)]
 pub struct GatedStore {
-    store: MemoryStore,
+    store: Arc<MemoryStore>,
     gate: watch::Sender<Gate>,
     tried: watch::Sender<usize>,
     /// Whether those who open runs do not hear of it.
@@ -85,14 +86,17 @@ impl GatedStore {
 
 #[async_trait]
 impl Store for GatedStore {
-    async fn append(&self, append: Append) -> Result<Ack, Error> {
+    fn append(&self, append: Append) -> Appending {
         self.tried.send_modify(|tried| *tried += 1);
         let mut gate = self.gate.subscribe();
-        let gate = gate.wait_for(|gate| *gate != Gate::Shut).await.map(|gate| *gate);
-        match gate {
-            Ok(Gate::Open) => self.store.append(append).await,
-            _ => Err(Error::Unavailable("the gate is broken".to_owned())),
-        }
+        let store = Arc::clone(&self.store);
+        Box::pin(async move {
+            let gate = gate.wait_for(|gate| *gate != Gate::Shut).await.map(|gate| *gate);
+            match gate {
+                Ok(Gate::Open) => store.append(append).await,
+                _ => Err(Error::Unavailable("the gate is broken".to_owned())),
+            }
+        })
     }
 
     async fn open_run(&self, open: OpenRun) -> Result<Opened, Error> {

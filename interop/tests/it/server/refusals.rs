@@ -94,7 +94,7 @@ fn a_plain_client_is_told_what_is_wrong() {
         (without("runId"), json!({}), 400, "invalid_input", json!("/runId")),
         (wrong_role, json!({}), 400, "invalid_input", json!("/messages/0/content")),
         (good.clone(), json!({"content-type": "text/plain"}), 415, "unsupported_media_type", json!(null)),
-        (good.clone(), json!({"host": "elsewhere.example"}), 421, "host_not_allowed", json!(null)),
+        (good.clone(), json!({"host": "elsewhere.example"}), 403, "host_not_allowed", json!(null)),
     ] {
         let (said, json) = python.post_json(&server.url("/agui"), &body, &headers);
         assert_eq!((said, &json["error"]["code"]), (status, &json!(code)), "{json}");

@@ -8,7 +8,7 @@ use crate::journal::{
     Submission, SubmitError,
 };
 use bytes::Bytes;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 
 pub(super) const SALT: Salt = Salt(*b"\x01pepper\xff");
 
@@ -56,12 +56,12 @@ pub(in crate::journal) fn sized_frames(bytes: usize) -> Frames {
 /// A submission that tells a function what became of it.
 pub(in crate::journal) struct Told<F> {
     frames: Frames,
-    tell: F,
+    tell: Mutex<Option<F>>,
 }
 
 impl<F> Told<F> {
     pub(in crate::journal) fn new(frames: Frames, tell: F) -> Self {
-        Self { frames, tell }
+        Self { frames, tell: Mutex::new(Some(tell)) }
     }
 }
 
@@ -70,8 +70,9 @@ impl<F: FnOnce(Result<Committed, CommitError>) + Send> Submission for Told<F> {
         &self.frames
     }
 
-    fn complete(self: Box<Self>, result: Result<Committed, CommitError>) {
-        (self.tell)(result);
+    fn complete(self: Arc<Self>, result: Result<Committed, CommitError>) {
+        let tell = self.tell.lock().unwrap().take();
+        tell.expect("it is completed once")(result);
     }
 }
 
@@ -81,7 +82,7 @@ impl Journal {
         frames: Frames,
         tell: impl FnOnce(Result<Committed, CommitError>) + Send + 'static,
     ) -> Result<(), SubmitError> {
-        self.reserve(frames.bytes())?.submit(Box::new(Told::new(frames, tell)));
+        self.reserve(frames.bytes())?.submit(Arc::new(Told::new(frames, tell)));
         Ok(())
     }
 }
