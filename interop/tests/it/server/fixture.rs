@@ -10,6 +10,7 @@ use threadline_agent::RunOptions;
 use threadline_agent::demo::Demo;
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::{Engine, Incarnation, MemoryStore, Options, ThreadId, ThreadKey, Timestamp};
+use threadline_server::access::Caller;
 use threadline_server::agents::{Backend, Hosted, Upstream as Agent};
 use threadline_server::settings::AgentSettings;
 use threadline_server::{Agents, App, Settings, serve};
@@ -90,7 +91,7 @@ impl Server {
 
     /// Waits until a thread has so many records.
     pub(crate) fn wait_for_records(&self, thread: &str, count: u64) {
-        let scope = self.app.scope(&http::HeaderMap::new()).expect("the default scope");
+        let scope = self.app.scope(&Caller::anybody(), &http::HeaderMap::new()).expect("the default scope");
         let key = ThreadKey::new(scope, ThreadId::new(thread).expect("a thread id"));
         self.wait_for(async {
             let mut follower = self.app.engine().follow(&key, None, 0).await.expect("the thread is there");
