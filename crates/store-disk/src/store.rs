@@ -6,6 +6,7 @@ use crate::open::{DiskOptions, OpenError, OpenReport, open};
 use crate::overlay::View;
 use async_trait::async_trait;
 use bytes::Bytes;
+use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -46,6 +47,13 @@ impl DiskStore {
             store.background.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         }
         Ok((store, report))
+    }
+
+    /// Whether it takes no more writes because there was no room for one. It may be opened anew when there is.
+    #[must_use]
+    pub fn was_full(&self) -> bool {
+        let is_full = |kind| matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        self.engine.journal.failure().is_some_and(|failure| is_full(failure.error.kind()))
     }
 
     fn stop(&self) {

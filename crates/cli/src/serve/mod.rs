@@ -4,18 +4,20 @@ mod agents;
 mod args;
 mod config;
 mod descriptors;
+mod reopening;
 
 pub(crate) use args::ServeArgs;
 
 use crate::args::{ReportFormat, Reporting};
 use crate::report::{Failure, Report};
-use crate::store::opened::{Place, RandomIds, SystemClock, open_store};
+use crate::store::opened::{Place, RandomIds, SystemClock};
 use config::Config;
+use reopening::{Reopening, keep_open};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use threadline_log::{Engine, Options};
+use threadline_log::{Engine, MemoryStore, Options, Store};
 use threadline_server::access::{Authority, watch};
 use threadline_server::settings::{Mode, RunSettings};
 use threadline_server::{App, Settings, keep_up, serve};
@@ -84,7 +86,14 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
         .await
         .map_err(|error| Failure::Environment(format!("cannot listen on {}: {error}", config.listen)))?;
     let address = listener.local_addr().map_err(Failure::write)?;
-    let store = open_store(&config.store)?;
+    let on_disk = match &config.store {
+        Place::Dir(dir) => Some(Arc::new(Reopening::open(dir)?)),
+        Place::Memory => None,
+    };
+    let store: Arc<dyn Store> = match &on_disk {
+        Some(store) => store.clone(),
+        None => Arc::new(MemoryStore::new()),
+    };
     let engine = Engine::new(store, Arc::new(SystemClock), Arc::new(RandomIds), Options::default());
     let orphans = engine.close_orphans().await?;
     if !orphans.is_empty() {
@@ -99,10 +108,14 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     // A server does not end because nobody listens to its greeting.
     let _ = greet(config, &app, &address.to_string());
     let upkeep = tokio::spawn(keep_up(app.clone(), UPKEEP));
+    let keeping_open = on_disk.map(|store| tokio::spawn(keep_open(store, UPKEEP)));
     let served = serve(listener, app, stopped()).await;
     upkeep.abort();
     if let Some(watching) = watching {
         watching.abort();
+    }
+    if let Some(keeping_open) = keeping_open {
+        keeping_open.abort();
     }
     engine.store().close().await;
     served.map_err(Failure::write)

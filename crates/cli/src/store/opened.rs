@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::run::RunInfo;
-use threadline_log::{Engine, Incarnation, MemoryStore, Options, RunId, Store, ThreadKey, Timestamp};
+use threadline_log::{Engine, Incarnation, Options, RunId, ThreadKey, Timestamp};
 use threadline_store_disk::{DiskOptions, DiskStore};
 use tokio::runtime::Runtime;
 
@@ -45,19 +45,15 @@ impl From<String> for Place {
     }
 }
 
-/// Opens a store, and makes it if it is not there.
-pub(crate) fn open_store(place: &Place) -> Result<Arc<dyn Store>, Failure> {
-    let dir = match place {
-        Place::Dir(dir) => dir,
-        Place::Memory => return Ok(Arc::new(MemoryStore::new())),
-    };
+/// Opens a store on disk, and makes it if it is not there.
+pub(crate) fn open_store(dir: &Path) -> Result<DiskStore, Failure> {
     let (store, report) = DiskStore::open(&options(dir)).map_err(|error| Failure::store(dir, &error))?;
     // Whoever asks for what is damaged will hear of it again.
     let damages = report.damages.iter().map(|damage| format!("damaged: {damage}"));
     for said in damages.chain(report.rebuilt.map(|why| format!("the catalogue was made anew: {why}"))) {
         let _ = writeln!(io::stderr().lock(), "threadline: {}", printable(&said));
     }
-    Ok(Arc::new(store))
+    Ok(store)
 }
 
 #[derive(Debug)]
@@ -110,7 +106,7 @@ impl Opened {
             .worker_threads(2)
             .build()
             .map_err(|error| Failure::store(dir, &error))?;
-        let store = open_store(&Place::Dir(dir.to_owned()))?;
+        let store = Arc::new(open_store(dir)?);
         let engine = Engine::new(store, Arc::new(SystemClock), Arc::new(RandomIds), Options::default());
         Ok(Self { engine, runtime })
     }

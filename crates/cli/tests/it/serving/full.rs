@@ -1,15 +1,17 @@
 //! P3: a disk that is full in the middle of a run.
 
 use super::agents::{brief, section, stream};
-use super::client::{Answer, Frame, Next};
+use super::client::{Answer, Frame, Next, PATIENCE};
 use super::process::Served;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 use threadline_testkit::upstream::{Step, Upstream, sse_body};
+use tokio::time::{sleep, timeout};
 
 /// Tells this program, executed again in a place of its own, where it may mount disks.
 const PLACE: &str = "THREADLINE_TEST_SERVED_DISK";
@@ -43,6 +45,9 @@ fn mount(arguments: &[&str], place: &Path) {
     let status = Command::new("mount").args(arguments).arg(place).status();
     assert!(status.is_ok_and(|status| status.success()), "{arguments:?}");
 }
+
+/// How often a server is asked whether it is ready.
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// An agent without end, whose events are large.
 async fn flood() -> Upstream {
@@ -83,7 +88,7 @@ async fn with_a_disk() {
     let Ok(place) = std::env::var(PLACE) else { return };
     let (dir, store) = (Path::new(&place), Path::new(&place).join("store"));
     std::fs::create_dir(&store).expect("a directory");
-    mount(&["-t", "tmpfs", "-o", "size=256m", "tmpfs"], &store);
+    mount(&["-t", "tmpfs", "-o", "size=448m", "tmpfs"], &store);
     let (flood, brief) = (flood().await, brief().await);
     let settings = section("flood", &flood) + &section("brief", &brief);
     let served = Served::start(dir, &settings);
@@ -111,7 +116,15 @@ async fn with_a_disk() {
     assert_eq!((&told[..common], end), (&known[..common], Next::Cut));
     assert!(common > 0, "what is durable is told");
     std::fs::remove_file(store.join("ballast")).expect("a file");
-    assert_eq!(client.get("/readyz").await.status, 503, "until it is started again");
+    // As soon as there is room, it goes on by itself.
+    let room = async {
+        while client.get("/readyz").await.status != 200 {
+            sleep(GLANCE).await;
+        }
+    };
+    timeout(PATIENCE, room).await.expect("room");
+    finish_run(&served, "before", "again").await;
+    assert!(served.log().contains("the store was opened anew"), "{}", served.log());
     served.stop().await;
 
     let served = Served::start(dir, &settings);
