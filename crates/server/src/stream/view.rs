@@ -104,6 +104,13 @@ impl View {
         if self.encoding.write(out, event, id).is_ok() {
             return true;
         }
+        if let Event::RunStarted(started) = event
+            && started.input.is_some()
+        {
+            let mut started = started.clone();
+            started.input = None;
+            return self.write(out, &started.into(), id);
+        }
         let message = format!(
             "an event has no form in protobuf that can be read: ask for text/event-stream. type={}",
             event.type_name()

@@ -66,3 +66,22 @@ async fn what_does_not_fit_ends_the_stream_with_an_error_and_not_the_run() {
         assert_eq!(kinds(&events(history).await), ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]);
     }
 }
+
+/// Who sent the request has it.
+#[tokio::test]
+async fn a_start_goes_without_a_request_that_does_not_fit() {
+    let server = Harness::new();
+    let deep = serde_json::from_str::<Value>(&format!("{}1{}", "[".repeat(100), "]".repeat(100))).unwrap();
+    for (run, state, is_there) in
+        [("r1", json!({"zeros": vec![0; 1_500_000]}), false), ("r2", json!({"deep": deep}), true)]
+    {
+        let agent = server.agent.next_run();
+        let mut body = request(run, &json!([]));
+        body["state"] = state;
+        let answer = server.post_with("/agui", &[PROTOBUF], body.to_string()).await;
+        agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":run}));
+        let told = events(answer).await;
+        assert_eq!(kinds(&told), ["RUN_STARTED", "RUN_FINISHED"]);
+        assert_eq!(told[0].get("input").is_some(), is_there, "{run}");
+    }
+}
