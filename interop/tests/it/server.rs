@@ -1,6 +1,7 @@
 //! The published clients against our server, over loopback.
 
 mod branching;
+mod buffered;
 mod demo;
 mod fixture;
 mod going_away;

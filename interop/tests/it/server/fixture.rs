@@ -9,11 +9,12 @@ use std::time::Duration;
 use threadline_agent::RunOptions;
 use threadline_agent::demo::Demo;
 use threadline_log::clock::{Clock, Ids};
-use threadline_log::{Engine, Incarnation, MemoryStore, Options, ThreadId, ThreadKey, Timestamp};
+use threadline_log::{Engine, Incarnation, Options, ThreadId, ThreadKey, Timestamp};
 use threadline_server::access::Caller;
 use threadline_server::agents::{Backend, Hosted, Upstream as Agent};
 use threadline_server::settings::AgentSettings;
 use threadline_server::{Agents, App, Settings, serve};
+use threadline_testkit::store::GatedStore;
 use threadline_testkit::upstream::{Request, Signal, Step, Upstream, chunk, head, last_chunk};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -38,7 +39,9 @@ impl Ids for Counted {
 
 /// A server that goes when it is dropped.
 pub(crate) struct Server {
-    app: App,
+    pub(crate) app: App,
+    /// What goes wrong there if a test wants it.
+    pub(crate) store: Arc<GatedStore>,
     address: SocketAddr,
     upstream: Option<Upstream>,
     runtime: Runtime,
@@ -71,12 +74,13 @@ impl Server {
         upstream: Option<Upstream>,
     ) -> Self {
         let (clock, ids) = (Arc::new(Ticks::default()), Arc::new(Counted::default()));
-        let engine = Engine::new(Arc::new(MemoryStore::new()), clock, ids, Options::default());
+        let store = Arc::<GatedStore>::default();
+        let engine = Engine::new(store.clone(), clock, ids, Options::default());
         let app = App::new(engine, Agents::new().with("agent", agent), settings);
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0))).expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         runtime.spawn(serve(listener, app.clone(), std::future::pending()));
-        Self { app, address, upstream, runtime }
+        Self { app, store, address, upstream, runtime }
     }
 
     /// A URL. `path` begins with a slash.
@@ -89,10 +93,15 @@ impl Server {
         self.upstream.as_ref().map(Upstream::requests).unwrap_or_default()
     }
 
+    /// A thread of the default scope.
+    pub(crate) fn thread(&self, thread: &str) -> ThreadKey {
+        let scope = self.app.scope(&Caller::anybody(), &http::HeaderMap::new()).expect("the default scope");
+        ThreadKey::new(scope, ThreadId::new(thread).expect("a thread id"))
+    }
+
     /// Waits until a thread has so many records.
     pub(crate) fn wait_for_records(&self, thread: &str, count: u64) {
-        let scope = self.app.scope(&Caller::anybody(), &http::HeaderMap::new()).expect("the default scope");
-        let key = ThreadKey::new(scope, ThreadId::new(thread).expect("a thread id"));
+        let key = self.thread(thread);
         self.wait_for(async {
             let mut follower = self.app.engine().follow(&key, None, 0).await.expect("the thread is there");
             while follower.next_offset() < count {

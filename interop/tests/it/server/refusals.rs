@@ -4,7 +4,10 @@ use super::fixture::{Server, finished, request, said, sse_head, user};
 use super::node::{Kind, Node};
 use super::python::Python;
 use serde_json::json;
+use std::time::Duration;
+use threadline_log::RunNo;
 use threadline_server::Settings;
+use threadline_testkit::store::Gate;
 use threadline_testkit::upstream::{Signal, Step, last_chunk};
 
 /// Waits for the signal before its end.
@@ -107,4 +110,85 @@ fn a_plain_client_is_told_what_is_wrong() {
     let (status, json) =
         python.post_json(&server.url("/agui/connect"), &good, &json!({"last-event-id": "1234.0.0.1"}));
     assert_eq!((status, &json["error"]["code"]), (410, &json!("thread_replaced")));
+}
+
+#[test]
+fn what_is_no_fault_of_the_client_reaches_it_as_well() {
+    let server = Server::with_demo();
+    let mut node = Node::start();
+    for kind in Kind::ALL {
+        node.open("a", kind, &server.url("/agui"), "t");
+        server.store.set(Gate::Broken);
+        assert_eq!(node.run("a", json!({})).refusal(), (503, "store_unavailable"), "{kind:?}");
+        server.store.set(Gate::Open);
+        server.store.set_damaged(true);
+        assert_eq!(node.run("a", json!({})).refusal(), (500, "damaged"), "{kind:?}");
+        node.open("h", kind, &server.url("/history"), "t");
+        let told = node.run("h", json!({}));
+        assert_eq!(told.types(), ["RUN_STARTED", "RUN_ERROR"], "{kind:?}");
+        assert_eq!(told.events[1]["code"], "history_unavailable", "{kind:?}");
+        server.store.set_damaged(false);
+        node.run("a", json!({})).well();
+    }
+}
+
+#[test]
+fn what_is_gone_is_told_to_who_comes_back() {
+    let server = Server::with_demo();
+    let (mut node, mut python) = (Node::start(), Python::start());
+    let cursors = ["r1", "r2", "r3"].map(|run| {
+        let frames = python.all(&server.url("/agui"), &request("t", run, &json!([])));
+        (frames[0].id.clone().expect("a cursor"), frames.len() as u64)
+    });
+    let (key, engine) = (server.thread("t"), server.app.engine());
+    server.wait_for(async {
+        engine.store().compact_run(&key, RunNo(1), engine.now()).await.expect("a run that has ended");
+        let first = engine.run(&key, RunNo(1)).await.expect("a run").offsets.start;
+        engine.trim(&key, first).await.expect("a thread");
+    });
+    for kind in Kind::ALL {
+        for ((cursor, _), code) in cursors.iter().zip(["trimmed", "compacted"]) {
+            node.open("a", kind, &server.url(&format!("/agui/connect?after={cursor}")), "t");
+            assert_eq!(node.run("a", json!({})).refusal(), (410, code), "{kind:?}");
+        }
+    }
+    let (cursor, frames) = &cursors[2];
+    python.post(
+        "c",
+        &server.url("/agui/connect"),
+        &request("t", "c", &json!([])),
+        &json!({"last-event-id": cursor}),
+    );
+    assert_eq!(python.rest("c").len() as u64, frames - 1);
+}
+
+#[test]
+fn who_stops_must_say_what_and_who_is_slow_is_told() {
+    let go_on = [Signal::default(), Signal::default()];
+    let mut settings = Settings::default();
+    settings.http.body_timeout = Duration::from_millis(500);
+    let done = vec![sse_head(), said(finished()), last_chunk()];
+    let server = Server::with(settings, [done, waiting(&go_on[0]), waiting(&go_on[1])]);
+    let mut python = Python::start();
+    let stop = json!({"threadId": "t"});
+    let refused = |python: &mut Python| {
+        let (status, json) = python.post_json(&server.url("/cancel"), &stop, &json!({}));
+        (status, json["error"]["code"].clone())
+    };
+    python.all(&server.url("/agui"), &request("t", "r1", &json!([])));
+    assert_eq!(refused(&mut python), (409, json!("no_active_run")));
+    for run in ["r2", "r3"] {
+        let mut fork = request("t", run, &json!([]));
+        fork["parentRunId"] = json!("r1");
+        python.post(run, &server.url("/agui"), &fork, &json!({}));
+    }
+    assert_eq!(refused(&mut python), (409, json!("several_active_runs")));
+    go_on.iter().for_each(Signal::raise);
+    for run in ["r2", "r3"] {
+        python.rest(run);
+    }
+    // It promises more than it sends.
+    let long = json!({"content-length": "4096"});
+    let (status, json) = python.post_json(&server.url("/cancel"), &stop, &long);
+    assert_eq!((status, &json["error"]["code"]), (408, &json!("request_timeout")));
 }
