@@ -1,6 +1,6 @@
 //! What the catalogue is told.
 
-use super::rows::{self, RunRow, ThreadRow};
+use super::rows::{encode_run, encode_thread};
 use super::{Catalogue, CatalogueError};
 use crate::history::Mark;
 use rusqlite::{Transaction, params};
@@ -34,8 +34,10 @@ pub(crate) struct ThreadChange {
     pub(crate) words: Vec<(Option<RunNo>, BTreeSet<String>)>,
 }
 
-/// Stands for the name where words have a run.
-const NAME: i64 = -1;
+/// The id of the words of a thread's name.
+pub(super) fn name_words(thread: u64) -> i64 {
+    -1 - thread.cast_signed()
+}
 
 impl Catalogue {
     /// Takes in changes and their watermark, all or nothing.
@@ -63,8 +65,8 @@ impl Catalogue {
 /// Its blocks stay listed until the files that hold them are rewritten.
 fn forget(transaction: &Transaction<'_>, no: u64) -> Result<(), CatalogueError> {
     for statement in [
-        "delete from words where rowid in (select id from said where thread = ?1)",
-        "delete from said where thread = ?1",
+        "delete from words where rowid in (select id from runs where thread = ?1)",
+        "delete from words where rowid = -1 - ?1",
         "delete from keys where thread = ?1",
         "delete from runs where thread = ?1",
         "delete from threads where no = ?1",
@@ -77,7 +79,7 @@ fn forget(transaction: &Transaction<'_>, no: u64) -> Result<(), CatalogueError> 
 
 fn put(transaction: &Transaction<'_>, change: &ThreadChange) -> Result<(), CatalogueError> {
     let Some(info) = &change.info else { return Ok(()) };
-    let (body, crc) = rows::encode(&ThreadRow::of(info));
+    let (body, crc) = encode_thread(info);
     let scope = &info.key.scope;
     transaction
         .prepare_cached(
@@ -96,10 +98,12 @@ fn put(transaction: &Transaction<'_>, change: &ThreadChange) -> Result<(), Catal
             crc
         ])?;
     for (run, compacted) in &change.runs {
-        let (body, crc) = rows::encode(&RunRow::of(run));
+        let (body, crc) = encode_run(run);
         transaction
             .prepare_cached(
-                "insert or replace into runs (thread, no, running, compacted, body, crc) values (?1, ?2, ?3, ?4, ?5, ?6)",
+                "insert into runs (thread, no, running, compacted, body, crc) values (?1, ?2, ?3, ?4, ?5, ?6)
+                 on conflict (thread, no) do update set running = excluded.running, compacted = excluded.compacted,
+                     body = excluded.body, crc = excluded.crc",
             )?
             .execute(params![change.no, run.no.0, run.is_running(), compacted, body, crc])?;
     }
@@ -140,12 +144,12 @@ fn put_words(
     run: Option<RunNo>,
     words: &BTreeSet<String>,
 ) -> Result<(), CatalogueError> {
-    let run = run.map_or(NAME, |run| i64::from(run.0));
-    let id: i64 = transaction
-        .prepare_cached(
-            "insert into said (thread, run) values (?1, ?2) on conflict (thread, run) do update set run = run returning id",
-        )?
-        .query_row(params![thread, run], |row| row.get(0))?;
+    let id = match run {
+        None => name_words(thread),
+        Some(run) => transaction
+            .prepare_cached("select id from runs where thread = ?1 and no = ?2")?
+            .query_row(params![thread, run.0], |row| row.get(0))?,
+    };
     transaction.prepare_cached("delete from words where rowid = ?1")?.execute([id])?;
     if !words.is_empty() {
         let text = words.iter().map(String::as_str).collect::<Vec<_>>().join(" ");

@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of another version it is made anew, whether older or newer.
-const SCHEMA_VERSION: i64 = 3;
+const SCHEMA_VERSION: i64 = 4;
 
+/// The words of a run have its id; those of a thread's name a negative one (see [`name_words`](super::change::name_words)).
 const SCHEMA: &str = "
 create table meta (one integer primary key check (one = 1), segment integer not null, byte integer not null,
     threads_end integer not null);
 create table threads (no integer primary key, app text not null, user text not null, thread text not null,
     updated integer not null, trimmed integer not null, body blob not null, crc integer not null);
 create unique index threads_by_name on threads (app, user, thread);
-create index threads_by_update on threads (updated desc, app, user, thread);
-create index threads_by_owner on threads (app, user, updated desc, thread);
-create table runs (thread integer not null, no integer not null, running integer not null, compacted integer,
-    body blob not null, crc integer not null, primary key (thread, no)) without rowid;
+create index threads_by_update on threads (updated);
+create index threads_by_owner on threads (app, user, updated);
+create table runs (id integer primary key, thread integer not null, no integer not null, running integer not null,
+    compacted integer, body blob not null, crc integer not null);
+create unique index runs_by_no on runs (thread, no);
 create index runs_running on runs (thread) where running = 1;
 create table keys (thread integer not null, run integer not null, key text not null, first integer not null,
     count integer not null, time integer not null, primary key (thread, run, key)) without rowid;
@@ -28,11 +30,8 @@ create table blocks (thread integer not null, kind integer not null, first integ
 create index blocks_by_file on blocks (file);
 create table block_runs (file integer not null, thread integer not null, run integer not null, at integer not null,
     first integer not null, primary key (file, thread, run, at)) without rowid;
-create table places (thread integer not null, kind integer not null, run integer not null, file integer not null,
-    at integer not null, item integer not null, primary key (thread, kind, run, file, at, item)) without rowid;
-create index places_by_file on places (file);
-create table said (id integer primary key, thread integer not null, run integer not null);
-create unique index said_by_run on said (thread, run);
+create table places (thread integer not null, run integer not null, file integer not null, at integer not null,
+    opened integer, checkpoint integer, primary key (thread, run, file, at)) without rowid;
 create virtual table words using fts5 (text, content = '', contentless_delete = 1, tokenize = 'ascii', detail = none);
 create table unscrubbed (one integer primary key check (one = 1));
 ";
@@ -136,14 +135,15 @@ impl Catalogue {
         Ok(found.optional()?)
     }
 
-    /// Makes all that was committed durable.
+    /// Makes all that was committed durable, and cuts the database's log.
     pub(crate) fn sync(&self) -> Result<(), CatalogueError> {
-        if self.path.is_some() {
-            let is_busy = self.writer().query_row("pragma wal_checkpoint(full)", [], |row| row.get(0))?;
-            if is_busy {
-                // A reader was in the way for longer than the timeout. This is told by a row, not by an error.
-                return Err(CatalogueError::Busy);
-            }
+        self.cut_log(&self.writer())
+    }
+
+    fn cut_log(&self, writer: &Connection) -> Result<(), CatalogueError> {
+        if self.path.is_some() && writer.query_row("pragma wal_checkpoint(truncate)", [], |row| row.get(0))? {
+            // A reader was in the way for longer than the timeout. This is told by a row, not by an error.
+            return Err(CatalogueError::Busy);
         }
         Ok(())
     }
@@ -158,10 +158,7 @@ impl Catalogue {
         }
         transaction.execute("insert into words (words) values ('optimize')", [])?;
         transaction.commit()?;
-        if self.path.is_some() && writer.query_row("pragma wal_checkpoint(truncate)", [], |row| row.get(0))? {
-            return Err(CatalogueError::Busy);
-        }
-        Ok(())
+        self.cut_log(&writer)
     }
 
     /// Copies it, as it is between two transactions.

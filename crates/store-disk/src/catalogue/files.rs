@@ -1,6 +1,7 @@
 //! History files and what is where in them.
 
 use super::{Catalogue, CatalogueError};
+use crate::entry::{CHECKPOINT, OPENED};
 use crate::history::{BlockKind, Extent, Index, Site};
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::ops::Range;
@@ -119,7 +120,7 @@ impl Catalogue {
         Ok(blocks)
     }
 
-    /// Where the last fact of a kind about a run is.
+    /// Where the last request of a run is, or its last checkpoint.
     pub(crate) fn fact(
         &self,
         thread: u64,
@@ -128,13 +129,13 @@ impl Catalogue {
     ) -> Result<Option<FactPlace>, CatalogueError> {
         let reader = self.reader();
         let mut statement = reader.prepare_cached(
-            "select p.file, p.at, b.bytes, p.item from places p
+            "select p.file, p.at, b.bytes, iif(?2, p.opened, p.checkpoint) as item from places p
              join files f on f.number = p.file
              join blocks b on b.thread = p.thread and b.kind = 2 and b.file = p.file and b.at = p.at
-             where p.thread = ?1 and p.kind = ?2 and p.run = ?3
-             order by f.place desc, p.at desc, p.item desc limit 1",
+             where p.thread = ?1 and p.run = ?3 and item is not null
+             order by f.place desc, p.at desc limit 1",
         )?;
-        let found = statement.query_row(params![thread, kind, run.0], |row| {
+        let found = statement.query_row(params![thread, kind == OPENED, run.0], |row| {
             let extent = Extent { at: row.get(1)?, bytes: row.get(2)? };
             Ok(FactPlace { file: row.get(0)?, extent, item: row.get(3)? })
         });
@@ -193,9 +194,9 @@ impl Catalogue {
 fn forget(transaction: &Transaction<'_>, number: u64) -> Result<(), CatalogueError> {
     for statement in [
         "delete from files where number = ?1",
+        "delete from places where file = ?1 and thread in (select thread from blocks where file = ?1)",
         "delete from blocks where file = ?1",
         "delete from block_runs where file = ?1",
-        "delete from places where file = ?1",
     ] {
         transaction.prepare_cached(statement)?.execute([number])?;
     }
@@ -231,11 +232,15 @@ fn put_blocks(transaction: &Transaction<'_>, index: &Index) -> Result<(), Catalo
                 .execute(params![index.number, block.thread, run, block.at, first])?;
         }
         for place in &block.places {
+            // Of two of a kind the last one counts.
+            let item = |kind| Some(place.item).filter(|_| place.kind == kind);
             transaction
                 .prepare_cached(
-                    "insert into places (thread, kind, run, file, at, item) values (?1, ?2, ?3, ?4, ?5, ?6)",
+                    "insert into places (thread, run, file, at, opened, checkpoint) values (?1, ?2, ?3, ?4, ?5, ?6)
+                     on conflict (thread, run, file, at) do update set
+                         opened = coalesce(excluded.opened, opened), checkpoint = coalesce(excluded.checkpoint, checkpoint)",
                 )?
-                .execute(params![block.thread, place.kind, place.run, index.number, block.at, place.item])?;
+                .execute(params![block.thread, place.run, index.number, block.at, item(OPENED), item(CHECKPOINT)])?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 mod change;
 mod connection;
 mod files;
+mod packed;
 mod rows;
 mod search;
 mod threads;

@@ -1,159 +1,266 @@
-//! What rows about threads and runs hold: JSON with a checksum, because what they say decides about writes. Names are short: in full
-//! they would be a third of a row.
+//! What rows about threads and runs hold, with a checksum, because what they say decides about writes.
+//!
+//! There is a row for each thread and each run, however short: so they are numbers, not JSON. Nobody else reads them, and rows of
+//! another version are made anew with the whole catalogue.
 
 use super::CatalogueError;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use super::packed::{Packed, Unpacked};
+use threadline_log::names::Owner;
 use threadline_log::run::{BaseState, RunEnd, RunInfo, RunLineage, RunStatus};
 use threadline_log::thread::{Metadata, ThreadInfo};
-use threadline_log::{Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
+use threadline_log::{Epoch, Incarnation, RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
 
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ThreadRow {
-    #[serde(rename = "k")]
-    key: ThreadKey,
-    #[serde(rename = "i")]
-    incarnation: Incarnation,
-    #[serde(rename = "o")]
-    offsets: (u64, u64),
-    #[serde(rename = "m")]
-    metadata: Metadata,
-    #[serde(rename = "c")]
-    created: Timestamp,
-    #[serde(rename = "u")]
-    updated: Timestamp,
-    #[serde(rename = "r")]
-    runs: u32,
-    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
-    last_run: Option<(RunNo, RunStatus)>,
-    #[serde(rename = "b")]
-    bytes: u64,
-}
+/// Statuses by their numbers.
+const STATUSES: [RunStatus; 6] = [
+    RunStatus::Running,
+    RunStatus::Finished,
+    RunStatus::Interrupted,
+    RunStatus::Cancelled,
+    RunStatus::Failed,
+    RunStatus::Abandoned,
+];
 
-impl ThreadRow {
-    pub(super) fn of(info: &ThreadInfo) -> Self {
-        Self {
-            key: info.key.clone(),
-            incarnation: info.incarnation,
-            offsets: (info.offsets.start, info.offsets.end),
-            metadata: info.metadata.clone(),
-            created: info.created,
-            updated: info.updated,
-            runs: info.runs,
-            last_run: info.last_run,
-            bytes: info.bytes,
-        }
-    }
-
-    pub(super) fn into_info(self) -> ThreadInfo {
-        ThreadInfo {
-            key: self.key,
-            incarnation: self.incarnation,
-            offsets: self.offsets.0..self.offsets.1,
-            metadata: self.metadata,
-            created: self.created,
-            updated: self.updated,
-            runs: self.runs,
-            last_run: self.last_run,
-            bytes: self.bytes,
-        }
-    }
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct RunRow {
-    #[serde(rename = "n")]
-    no: RunNo,
-    #[serde(rename = "i")]
-    id: RunId,
-    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
-    parent: Option<RunNo>,
-    #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
-    spawned_by: Option<String>,
-    #[serde(rename = "bs")]
-    base_state: BaseState,
-    #[serde(rename = "d")]
-    request_digest: String,
-    #[serde(rename = "o")]
-    offsets: (u64, u64),
-    #[serde(rename = "r")]
-    records: u64,
-    #[serde(rename = "s")]
-    started: Timestamp,
-    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
-    ended: Option<Timestamp>,
-    #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
-    ended_at: Option<u64>,
-    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
-    end: Option<RunEnd>,
-    #[serde(rename = "g")]
-    epoch: Epoch,
-    #[serde(rename = "u")]
-    lease_until: Timestamp,
-    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
-    lineage: Option<RunLineage>,
-    #[serde(rename = "c")]
-    compacted: bool,
-}
-
-impl RunRow {
-    pub(super) fn of(run: &RunInfo) -> Self {
-        Self {
-            no: run.no,
-            id: run.id.clone(),
-            parent: run.parent,
-            spawned_by: run.spawned_by.clone(),
-            base_state: run.base_state,
-            request_digest: run.request_digest.clone(),
-            offsets: (run.offsets.start, run.offsets.end),
-            records: run.records,
-            started: run.started,
-            ended: run.ended,
-            ended_at: run.ended_at,
-            end: run.end.clone(),
-            epoch: run.epoch,
-            lease_until: run.lease_until,
-            lineage: run.lineage.clone(),
-            compacted: run.compacted,
-        }
-    }
-
-    pub(super) fn into_info(self) -> RunInfo {
-        RunInfo {
-            no: self.no,
-            id: self.id,
-            parent: self.parent,
-            spawned_by: self.spawned_by,
-            base_state: self.base_state,
-            request_digest: self.request_digest,
-            offsets: self.offsets.0..self.offsets.1,
-            records: self.records,
-            started: self.started,
-            ended: self.ended,
-            ended_at: self.ended_at,
-            end: self.end,
-            epoch: self.epoch,
-            lease_until: self.lease_until,
-            lineage: self.lineage,
-            compacted: self.compacted,
-        }
-    }
-}
+/// How most runs end.
+const SUCCESS: &str = r#"{"type":"success"}"#;
 
 /// The bytes of a row and their checksum.
-pub(super) fn encode(row: &impl Serialize) -> (Vec<u8>, u32) {
-    let body = serde_json::to_vec(row).expect("rows have no maps with odd keys");
+type Row = (Vec<u8>, u32);
+
+pub(super) fn encode_thread(info: &ThreadInfo) -> Row {
+    let mut row = Packed::default();
+    for name in [info.key.scope.app.as_str(), info.key.scope.user.as_str(), info.key.thread.as_str()] {
+        row.text(name);
+    }
+    row.number(info.incarnation.0);
+    row.number(info.offsets.start);
+    row.number(info.offsets.end.wrapping_sub(info.offsets.start));
+    row.signed(info.created.0);
+    row.signed(info.updated.0.wrapping_sub(info.created.0));
+    row.number(info.runs.into());
+    row.option(info.last_run, |row, (no, status)| {
+        row.number(no.0.into());
+        row.number(status_code(status));
+    });
+    row.number(info.bytes);
+    row.option(Some(&info.metadata).filter(|metadata| **metadata != Metadata::default()), Packed::json);
+    finish(row)
+}
+
+pub(super) fn decode_thread(body: &[u8], crc: u32) -> Result<ThreadInfo, CatalogueError> {
+    verified(body, crc).and_then(take_thread).ok_or(CatalogueError::Row("threads"))
+}
+
+fn take_thread(mut row: Unpacked<'_>) -> Option<ThreadInfo> {
+    let [app, user] = [row.text()?, row.text()?].map(|name| Owner::new(name).ok());
+    let key = ThreadKey::new(Scope { app: app?, user: user? }, ThreadId::new(row.text()?).ok()?);
+    let incarnation = Incarnation(row.number()?);
+    let start = row.number()?;
+    let offsets = start..start.wrapping_add(row.number()?);
+    let created = row.signed()?;
+    let info = ThreadInfo {
+        key,
+        incarnation,
+        offsets,
+        created: Timestamp(created),
+        updated: Timestamp(created.wrapping_add(row.signed()?)),
+        runs: row.small()?,
+        last_run: row.option(|row| Some((RunNo(row.small()?), status(row.number()?)?)))?,
+        bytes: row.number()?,
+        metadata: row.option(Unpacked::json)?.unwrap_or_default(),
+    };
+    row.is_empty().then_some(info)
+}
+
+pub(super) fn encode_run(run: &RunInfo) -> Row {
+    let mut row = Packed::default();
+    row.number(run.no.0.into());
+    row.text(run.id.as_str());
+    row.option(run.parent, |row, parent| row.number(parent.0.into()));
+    row.option(run.spawned_by.as_deref(), Packed::text);
+    row.number(u64::from(run.base_state == BaseState::Input));
+    row.text(&run.request_digest);
+    row.number(run.offsets.start);
+    row.number(run.offsets.end.wrapping_sub(run.offsets.start));
+    row.number(run.records);
+    row.signed(run.started.0);
+    row.option(run.ended, |row, ended| row.signed(ended.0.wrapping_sub(run.started.0)));
+    row.option(run.ended_at, Packed::number);
+    row.option(run.end.as_ref(), put_end);
+    row.number(run.epoch.0.into());
+    row.signed(run.lease_until.0.wrapping_sub(run.started.0));
+    row.option(run.lineage.as_ref(), |row, lineage| {
+        row.number(lineage.said);
+        row.hash(lineage.hash);
+        row.number(lineage.ids.len() as u64);
+        lineage.ids.iter().for_each(|id| row.hash(*id));
+    });
+    row.number(run.compacted.into());
+    finish(row)
+}
+
+pub(super) fn decode_run(body: &[u8], crc: u32) -> Result<RunInfo, CatalogueError> {
+    verified(body, crc).and_then(take_run).ok_or(CatalogueError::Row("runs"))
+}
+
+fn take_run(mut row: Unpacked<'_>) -> Option<RunInfo> {
+    let (no, id) = (RunNo(row.small()?), RunId::new(row.text()?).ok()?);
+    let parent = row.option(|row| row.small().map(RunNo))?;
+    let spawned_by = row.option(Unpacked::text)?;
+    let base_state = if row.number()? == 0 { BaseState::Branch } else { BaseState::Input };
+    let request_digest = row.text()?;
+    let start = row.number()?;
+    let offsets = start..start.wrapping_add(row.number()?);
+    let records = row.number()?;
+    let started = row.signed()?;
+    let after_start = |row: &mut Unpacked<'_>| Some(Timestamp(started.wrapping_add(row.signed()?)));
+    let run = RunInfo {
+        no,
+        id,
+        parent,
+        spawned_by,
+        base_state,
+        request_digest,
+        offsets,
+        records,
+        started: Timestamp(started),
+        ended: row.option(after_start)?,
+        ended_at: row.option(Unpacked::number)?,
+        end: row.option(take_end)?,
+        epoch: Epoch(row.small()?),
+        lease_until: after_start(&mut row)?,
+        lineage: row.option(take_lineage)?,
+        compacted: row.number()? != 0,
+    };
+    row.is_empty().then_some(run)
+}
+
+fn take_lineage(row: &mut Unpacked<'_>) -> Option<RunLineage> {
+    let (said, hash, count) = (row.number()?, row.hash()?, row.number()?);
+    let ids = (0..count).map(|_| row.hash()).collect::<Option<_>>()?;
+    Some(RunLineage { said, hash, ids })
+}
+
+/// A status, and 1 if it is all but that it was a success, or else 0 and everything.
+fn put_end(row: &mut Packed, end: &RunEnd) {
+    let success = success(end.status);
+    row.number(status_code(end.status));
+    row.option(Some(end).filter(|end| Some(*end) != success.as_ref()), Packed::json);
+}
+
+fn take_end(row: &mut Unpacked<'_>) -> Option<RunEnd> {
+    let status = status(row.number()?)?;
+    match row.option(Unpacked::json)? {
+        Some(end) => Some(end),
+        None => success(status),
+    }
+}
+
+fn success(status: RunStatus) -> Option<RunEnd> {
+    let outcome = serde_json::from_str(SUCCESS).ok();
+    Some(RunEnd { status, outcome, error_code: None, usage: None, interrupts: Vec::new() })
+}
+
+fn status_code(status: RunStatus) -> u64 {
+    STATUSES.iter().position(|one| *one == status).expect("all are in the list") as u64
+}
+
+fn status(code: u64) -> Option<RunStatus> {
+    STATUSES.get(usize::try_from(code).ok()?).copied()
+}
+
+fn finish(row: Packed) -> Row {
+    let body = row.into_bytes();
     let crc = crc32c::crc32c(&body);
     (body, crc)
 }
 
-pub(super) fn decode<T: DeserializeOwned>(
-    table: &'static str,
-    body: &[u8],
-    crc: u32,
-) -> Result<T, CatalogueError> {
-    if crc32c::crc32c(body) != crc {
-        return Err(CatalogueError::Row(table));
+fn verified(body: &[u8], crc: u32) -> Option<Unpacked<'_>> {
+    (crc32c::crc32c(body) == crc).then(|| Unpacked::new(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> RunInfo {
+        RunInfo {
+            no: RunNo(3),
+            id: RunId::new("0198c0de-7a3f-4b7c-80d8-e07830a17560").unwrap(),
+            parent: Some(RunNo(2)),
+            spawned_by: Some("somebody".to_owned()),
+            base_state: BaseState::Input,
+            request_digest: "6f1a9c432314ad5394507ceb3bb06fcf572794656979e568bbd895cc7b682a49".to_owned(),
+            offsets: 7..90,
+            records: 80,
+            started: Timestamp(1_790_000_000_000),
+            ended: Some(Timestamp(1_790_000_000_400)),
+            ended_at: Some(88),
+            end: success(RunStatus::Finished),
+            epoch: Epoch(4),
+            lease_until: Timestamp(1_790_000_030_000),
+            lineage: Some(RunLineage { said: 2, hash: u64::MAX, ids: vec![1, u64::MAX] }),
+            compacted: true,
+        }
     }
-    serde_json::from_slice(body).ok().ok_or(CatalogueError::Row(table))
+
+    fn thread() -> ThreadInfo {
+        let owner = |name| Owner::new(name).unwrap();
+        let scope = Scope { app: owner("app"), user: owner("user") };
+        ThreadInfo {
+            key: ThreadKey::new(scope, ThreadId::new("t").unwrap()),
+            incarnation: Incarnation(u64::MAX),
+            offsets: 5..90,
+            metadata: Metadata { name: Some("a name".to_owned()), ..Metadata::default() },
+            created: Timestamp(1_790_000_000_000),
+            updated: Timestamp(1_790_000_000_900),
+            runs: 4,
+            last_run: Some((RunNo(3), RunStatus::Abandoned)),
+            bytes: 1 << 40,
+        }
+    }
+
+    fn check_every_bit<T>((body, crc): &Row, decode: impl Fn(&[u8], u32) -> Result<T, CatalogueError>) {
+        for bit in 0..body.len() * 8 {
+            let mut flipped = body.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&flipped, *crc).is_err(), "bit {bit}");
+            // Whatever the bytes are, nothing but an error comes of it.
+            _ = decode(&flipped, crc32c::crc32c(&flipped));
+        }
+        for length in 0..body.len() {
+            assert!(decode(&body[..length], crc32c::crc32c(&body[..length])).is_err(), "length {length}");
+        }
+    }
+
+    #[test]
+    fn runs_come_back_as_they_went_and_no_bit_may_change() {
+        let failed = RunEnd { error_code: Some("odd".to_owned()), ..success(RunStatus::Failed).unwrap() };
+        let ends = [None, Some(failed), success(RunStatus::Cancelled)];
+        let bare = |end: &Option<RunEnd>| RunInfo {
+            end: end.clone(),
+            parent: None,
+            spawned_by: None,
+            ended: None,
+            ended_at: None,
+            lineage: None,
+            ..run()
+        };
+        for run in ends.iter().map(bare).chain([run()]) {
+            let row = encode_run(&run);
+            assert_eq!(decode_run(&row.0, row.1).unwrap(), run);
+            check_every_bit(&row, decode_run);
+        }
+        let bytes = encode_run(&run()).0.len();
+        assert!(bytes < 120, "{bytes}");
+    }
+
+    #[test]
+    fn threads_come_back_as_they_went_and_no_bit_may_change() {
+        let bare = ThreadInfo { metadata: Metadata::default(), last_run: None, ..thread() };
+        for thread in [bare, thread()] {
+            let row = encode_thread(&thread);
+            assert_eq!(decode_thread(&row.0, row.1).unwrap(), thread);
+            check_every_bit(&row, decode_thread);
+        }
+    }
 }

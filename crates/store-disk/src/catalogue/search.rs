@@ -1,6 +1,6 @@
 //! Lists of threads.
 
-use super::rows::{self, ThreadRow};
+use super::rows::decode_thread;
 use super::threads::info;
 use super::{Catalogue, CatalogueError};
 use rusqlite::{Connection, params};
@@ -37,7 +37,7 @@ fn walk(connection: &Connection, query: &ThreadQuery) -> Result<Vec<ThreadInfo>,
         && let Some(row) = rows.next()?
     {
         let (body, crc): (Vec<u8>, u32) = (row.get(0)?, row.get(1)?);
-        let info = rows::decode::<ThreadRow>("threads", &body, crc)?.into_info();
+        let info = decode_thread(&body, crc)?;
         if query.accepts(&info) {
             found.push(info);
         }
@@ -54,7 +54,8 @@ fn find(
     let mut matching: Option<BTreeSet<u64>> = None;
     for word in words {
         let mut statement = connection.prepare_cached(
-            "select distinct thread from said where id in (select rowid from words where words match ?1)",
+            "select thread from runs where id in (select rowid from words where words match ?1)
+             union select -1 - rowid from words where words match ?1 and rowid < 0",
         )?;
         let having = statement
             .query_map([format!("\"{word}\"")], |row| row.get(0))?

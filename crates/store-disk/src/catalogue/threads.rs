@@ -1,6 +1,6 @@
 //! Threads that the catalogue knows.
 
-use super::rows::{self, RunRow, ThreadRow};
+use super::rows::{decode_run, decode_thread};
 use super::{Catalogue, CatalogueError};
 use crate::kept::Compacted;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -55,7 +55,7 @@ impl Catalogue {
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let (body, crc): (Vec<u8>, u32) = (row.get(1)?, row.get(2)?);
-            infos.insert(row.get(0)?, rows::decode::<ThreadRow>("threads", &body, crc)?.into_info());
+            infos.insert(row.get(0)?, decode_thread(&body, crc)?);
         }
         let mut runs: HashMap<u64, (Vec<RunInfo>, Compacted)> = HashMap::new();
         let mut statement = reader.prepare_cached(
@@ -95,8 +95,7 @@ pub(super) fn info(connection: &Connection, no: u64) -> Result<Option<ThreadInfo
         .prepare_cached("select body, crc from threads where no = ?1")?
         .query_row([no], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    row.map(|(body, crc)| rows::decode::<ThreadRow>("threads", &body, crc).map(ThreadRow::into_info))
-        .transpose()
+    row.map(|(body, crc)| decode_thread(&body, crc)).transpose()
 }
 
 /// Within a transaction: what changes between two of its queries would look like damage.
@@ -136,7 +135,7 @@ fn take_run(
     crc: u32,
     tail: Option<u64>,
 ) -> Result<(), CatalogueError> {
-    let run = rows::decode::<RunRow>("runs", body, crc)?.into_info();
+    let run = decode_run(body, crc)?;
     compacted.extend(tail.map(|tail| (run.no, tail)));
     runs.push(run);
     Ok(())
