@@ -2,13 +2,19 @@
 //!
 //! Persisted, so must be kept stable.
 //!
-//! A batch of records: for each record a little-endian `u32`, four times its length plus the code of its kind; then the bytes
-//! of all of them. How many there are, their run, first offset and time are in the entry's head. So the bytes of the
-//! records alone are known from the lengths of the entry.
+//! A batch of records: for each record a varint, four times the length of what is its own plus the code of its kind, and for each but the first a
+//! varint, how many bytes it has in common with the beginning of the one before; then what is their own, of all of them. How many there are, their run,
+//! first offset and time are in the entry's head, and how many bytes they have is its weight. Such entries have the flag [`SHARED`].
+//!
+//! In blocks, and in entries without that flag, which stores of format 1 have: for each record a little-endian `u32`, four times its length plus
+//! the code of its kind; then the bytes of all of them.
 //!
 //! A fact: its head's first offset is the thread's tail when it became true. The body is a line of JSON, a line feed, and the bytes that belong to it; these are a zstd frame if [`PACKED`] is set.
 
+use crate::journal::format::FLAG_WEIGHT;
+use crate::journal::varint;
 use bytes::Bytes;
+use smallvec::SmallVec;
 use threadline_log::fact::Fact;
 use threadline_log::{Kind, NewRecord, Record, RunNo, Timestamp};
 
@@ -29,6 +35,9 @@ pub(crate) const FORGOTTEN: u8 = 6;
 /// The bytes of the fact are compressed.
 pub(crate) const PACKED: u8 = 2;
 
+/// The records of the batch share their beginnings, and its weight is how many bytes they have.
+pub(crate) const SHARED: u8 = FLAG_WEIGHT;
+
 /// Attached bytes up to this length are not worth a frame.
 const PACKED_BYTES_MIN: usize = 512;
 const ZSTD_LEVEL: i32 = 1;
@@ -42,6 +51,8 @@ pub(crate) enum EntryError {
     RecordLength(usize),
     #[error("a record is of no known kind. record={0}")]
     RecordKind(usize),
+    #[error("the records have more or fewer bytes than they should. expected={expected}, actual={actual}")]
+    RecordBytes { expected: u64, actual: u64 },
     #[error("bytes after the last record. bytes={0}")]
     BytesLeft(usize),
     #[error("a fact without a line")]
@@ -75,14 +86,14 @@ pub(crate) fn encode_records(records: &[NewRecord]) -> Option<Vec<u8>> {
 }
 
 /// How long the body of an entry with these records is. None if one of them is too long.
-pub(crate) fn body_bytes(records: &[NewRecord]) -> Option<usize> {
+fn body_bytes(records: &[NewRecord]) -> Option<usize> {
     let is_short = |record: &NewRecord| record.bytes.len() <= LENGTH_MAX as usize;
     let bytes: usize = records.iter().map(|record| LENGTH_BYTES + record.bytes.len()).sum();
     records.iter().all(is_short).then_some(bytes)
 }
 
 /// Appends the body of an entry with these records, none of which is too long.
-pub(crate) fn put_records(records: &[NewRecord], body: &mut Vec<u8>) {
+fn put_records(records: &[NewRecord], body: &mut Vec<u8>) {
     for record in records {
         let length = coded_length(record.bytes.len(), record.kind).expect("lengths were looked at");
         body.extend_from_slice(&length);
@@ -94,6 +105,101 @@ pub(crate) fn put_records(records: &[NewRecord], body: &mut Vec<u8>) {
 pub(crate) fn coded_length(bytes: usize, kind: Kind) -> Option<[u8; LENGTH_BYTES]> {
     let length = u32::try_from(bytes).ok().filter(|length| *length <= LENGTH_MAX)?;
     Some((length << 2 | u32::from(kind.code())).to_le_bytes())
+}
+
+/// How many bytes two records have in common at their beginnings.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    let words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
+    let mut bytes = 0;
+    for (one, other) in words {
+        let differs = u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other);
+        if differs != 0 {
+            return bytes + differs.trailing_zeros() as usize / 8;
+        }
+        bytes += 8;
+    }
+    let rest = one[bytes..].iter().zip(&other[bytes..]);
+    bytes + rest.take_while(|(one, other)| one == other).count()
+}
+
+/// Each record, and how many bytes it has in common with the one before.
+fn with_common(records: &[NewRecord]) -> impl Iterator<Item = (&NewRecord, usize)> {
+    let before = std::iter::once(&[][..]).chain(records.iter().map(|record| &record.bytes[..]));
+    records.iter().zip(before).map(|(record, before)| (record, common(before, &record.bytes)))
+}
+
+/// The body of an entry of the journal with these records. None if one of them is too long.
+pub(crate) fn encode_shared(records: &[NewRecord]) -> Option<Vec<u8>> {
+    let mut body = Vec::with_capacity(shared_bytes(records)?);
+    put_shared(records, &mut body);
+    Some(body)
+}
+
+/// How long the body of an entry of the journal with these records is. None if one of them is too long.
+pub(crate) fn shared_bytes(records: &[NewRecord]) -> Option<usize> {
+    let mut bytes = 0;
+    for (index, (record, common)) in with_common(records).enumerate() {
+        if record.bytes.len() > LENGTH_MAX as usize {
+            return None;
+        }
+        let own = record.bytes.len() - common;
+        bytes += own + varint::bytes((own as u64) << 2);
+        bytes += if index == 0 { 0 } else { varint::bytes(common as u64) };
+    }
+    Some(bytes)
+}
+
+/// Appends the body of an entry of the journal with these records.
+pub(crate) fn put_shared(records: &[NewRecord], body: &mut Vec<u8>) {
+    let mut shared = SmallVec::<[usize; 16]>::new();
+    for (index, (record, common)) in with_common(records).enumerate() {
+        let own = (record.bytes.len() - common) as u64;
+        varint::put(body, own << 2 | u64::from(record.kind.code()));
+        if index > 0 {
+            varint::put(body, common as u64);
+        }
+        shared.push(common);
+    }
+    records.iter().zip(shared).for_each(|(record, common)| body.extend_from_slice(&record.bytes[common..]));
+}
+
+/// The body of an entry of the journal in which nothing is shared, if its records have so many bytes.
+pub(crate) fn unshared(head: BatchHead, record_bytes: u64, body: &[u8]) -> Result<Bytes, EntryError> {
+    let mut rest = body;
+    let mut parts = SmallVec::<[(usize, usize); 16]>::new();
+    let mut plain = Vec::new();
+    let (mut before, mut actual) = (0, 0_u64);
+    for index in 0..head.count as usize {
+        let wrong = EntryError::RecordLength(index);
+        let mut number = || varint::take(&mut rest).and_then(|number| usize::try_from(number).ok());
+        let code = number().ok_or(wrong.clone())?;
+        let common = if index == 0 { Some(0) } else { number() };
+        let common = common.filter(|common| *common <= before).ok_or(wrong.clone())?;
+        let (own, kind) = (code >> 2, (code & 3).to_le_bytes()[0]);
+        before = own.checked_add(common).ok_or(wrong.clone())?;
+        actual = actual.saturating_add(before as u64);
+        let kind = Kind::from_code(kind).ok_or(EntryError::RecordKind(index))?;
+        plain.extend_from_slice(&coded_length(before, kind).ok_or(wrong)?);
+        parts.push((common, own));
+    }
+    if actual != record_bytes {
+        return Err(EntryError::RecordBytes { expected: record_bytes, actual });
+    }
+    let own: usize = parts.iter().map(|(_, own)| *own).fold(0, usize::saturating_add);
+    match rest.len().checked_sub(own) {
+        Some(0) => {}
+        Some(left) => return Err(EntryError::BytesLeft(left)),
+        None => return Err(EntryError::RecordLength(parts.len().saturating_sub(1))),
+    }
+    plain.reserve_exact(usize::try_from(actual).unwrap_or_default());
+    let mut start = plain.len();
+    for (common, own) in parts {
+        let next = plain.len();
+        plain.extend_from_within(start..start + common);
+        plain.extend_from_slice(&rest[..own]);
+        (start, rest) = (next, &rest[own..]);
+    }
+    Ok(plain.into())
 }
 
 /// How many bytes the records of a body of this length have.
@@ -219,7 +325,7 @@ mod tests {
     proptest! {
         #[test]
         fn records_come_back_as_they_went(
-            records in proptest::collection::vec((kinds(), proptest::collection::vec(any::<u8>(), 0..40)), 1..20),
+            records in proptest::collection::vec((kinds(), proptest::collection::vec(prop_oneof![4 => Just(7), 1 => any::<u8>()], 0..40)), 1..20),
             first in 0..u64::MAX / 2,
         ) {
             let given: Vec<NewRecord> =
@@ -238,6 +344,23 @@ mod tests {
             for length in 0..body.len() {
                 prop_assert!(decode_records(head, &body.slice(..length)).is_err());
             }
+            let shared = encode_shared(&given).unwrap();
+            prop_assert_eq!(shared_bytes(&given), Some(shared.len()));
+            let record_bytes = bytes as u64;
+            prop_assert_eq!(unshared(head, record_bytes, &shared), Ok(body));
+            prop_assert!(unshared(head, record_bytes + 1, &shared).is_err());
+            for length in 0..shared.len() {
+                prop_assert!(unshared(head, record_bytes, &shared[..length]).is_err());
+            }
+        }
+
+        #[test]
+        fn what_records_have_in_common_is_written_once(common in "[a-z]{0,40}", first in "[A-Z]{0,20}", second in "[0-9]{0,20}") {
+            let records = [&first, &second].map(|rest| NewRecord::event(format!("{common}{rest}")));
+            let shared = encode_shared(&records).unwrap();
+            let own = [common.len() + first.len(), second.len()];
+            let lengths: usize = own.iter().map(|own| varint::bytes(*own as u64 * 4)).sum();
+            prop_assert_eq!(shared.len(), own[0] + own[1] + lengths + 1);
         }
 
         #[test]

@@ -1,6 +1,6 @@
 //! Ways to the decoders past the checksums, which would keep a fuzzer out. Whatever is in a frame is decoded or refused.
 
-use crate::entry::{BatchHead, FactEntry, PACKED, RECORDS, decode_records};
+use crate::entry::{BatchHead, FactEntry, PACKED, RECORDS, SHARED, decode_records, unshared};
 use crate::fs::sim::SimDisk;
 use crate::history::{BlockKind, reread, salvaged};
 use crate::journal::format::segment_name;
@@ -16,9 +16,9 @@ pub fn group(entries: u32, bytes: &[u8]) {
     open(framed::segment(entries, bytes, SALT));
 }
 
-/// Opens a journal with one entry of a kind, with these flags and counts and this body.
+/// Opens a journal with one entry of a kind, with these flags and counts and this body. Records that share are as long as the first offset says.
 pub fn entry(kind: u8, flags: u8, first: u64, count: u32, body: &[u8]) {
-    let head = EntryHead { kind, flags, first, count, ..EntryHead::default() };
+    let head = EntryHead { kind, flags, first, count, weight: first, ..EntryHead::default() };
     open(framed::segment(1, &framed::entry(&head, body, SALT), SALT));
 }
 
@@ -31,8 +31,13 @@ pub fn open(segment: Vec<u8>) {
     _ = Journal::open(Arc::new(disk), &options, |found| {
         let Some(body) = found.body else { return };
         let (run, time) = (RunNo(u32::try_from(found.head.run).unwrap_or(u32::MAX)), Timestamp(0));
-        let EntryHead { kind, flags, first, count, .. } = found.head;
-        decode(kind, flags, BatchHead { first, count, run, time }, Bytes::copy_from_slice(body));
+        let EntryHead { kind, flags, first, count, weight, .. } = found.head;
+        let batch = BatchHead { first, count, run, time };
+        let body = match kind == RECORDS && flags & SHARED != 0 {
+            true => unshared(batch, weight, body).ok(),
+            false => Some(Bytes::copy_from_slice(body)),
+        };
+        body.into_iter().for_each(|body| decode(kind, flags, batch, body));
     });
 }
 
@@ -77,7 +82,7 @@ mod tests {
         fn p15_whatever_is_in_a_frame_is_decoded_or_refused(
             bytes in proptest::collection::vec(any::<u8>(), 0..300),
             small in proptest::collection::vec(0_u8..8, 0..300),
-            (kind, flags, first, count) in (0_u8..8, 0_u8..4, any::<u64>(), 0_u32..40),
+            (kind, flags, first, count) in (0_u8..8, 0_u8..8, prop_oneof![0..600_u64, any::<u64>()], 0_u32..40),
         ) {
             for bytes in [&bytes, &small] {
                 group(count, bytes);

@@ -10,7 +10,7 @@ use std::io;
 use threadline_log::Timestamp;
 
 /// The version of the format that this program writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const NAME: &str = "store";
 const UNFINISHED: &str = "store.tmp";
@@ -84,6 +84,15 @@ impl Identity {
         let identity: Self = serde_json::from_str(json).ok().ok_or(IdentityError::Damaged)?;
         identity.salt().ok_or(IdentityError::Damaged)?;
         Ok(Some(identity))
+    }
+
+    /// The same in the format of this program, durably: older ones refuse the store from now on.
+    pub(crate) fn upgraded(mut self, disk: &dyn Disk) -> io::Result<Self> {
+        if self.format < FORMAT {
+            self.format = FORMAT;
+            self.write(disk)?;
+        }
+        Ok(self)
     }
 
     /// Writes it, durably.

@@ -3,7 +3,7 @@
 use crate::catalogue::{Catalogue, CatalogueError};
 use crate::dirs::Directories;
 use crate::engine::{Engine, Limits, Parts};
-use crate::entry::{BatchHead, FactEntry, PACKED, RECORDS, record_bytes};
+use crate::entry::{BatchHead, FactEntry, PACKED, RECORDS, SHARED, record_bytes};
 use crate::fs::LockError;
 use crate::history::{HistoryError, Index, Mark, Shelf, file_name};
 use crate::identity::{Identity, IdentityError};
@@ -202,6 +202,8 @@ fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine,
         rebuilt: rebuild.filter(|_| !is_new),
         replayed: replays.len(),
     };
+    // Nothing that older versions would misread was written yet.
+    let identity = identity.upgraded(&*directories.root)?;
     let parts = Parts { journal, catalogue, shelf, directories, identity, lock };
     let engine = Engine::new(overlay, parts, limits, damaged);
     Ok((engine, report))
@@ -358,7 +360,10 @@ fn replay(
         let time = Timestamp(head.time_min);
         overlay.threads_end = overlay.threads_end.max(head.thread + 1);
         let item = if head.kind == RECORDS {
-            let bytes = record_bytes(u64::from(*body_bytes), head.count);
+            let bytes = match head.flags & SHARED {
+                0 => record_bytes(u64::from(*body_bytes), head.count),
+                _ => head.weight,
+            };
             Item::Records { head: BatchHead { first: head.first, count: head.count, run, time }, bytes }
         } else {
             let unreadable = |what: String| OpenError::Entry {

@@ -2,7 +2,7 @@
 
 use crate::catalogue::BlockPlace;
 use crate::engine::{Engine, unreadable_block, unreadable_entry};
-use crate::entry::{self, BatchHead, EntryError, FactEntry, PACKED};
+use crate::entry::{self, BatchHead, EntryError, FactEntry, PACKED, SHARED};
 use crate::history::{Ahead, BLOCK_BYTES, BlockKind, HistoryError, Mark, Site, file_name};
 use crate::kept::Kept;
 use crate::overlay::View;
@@ -219,7 +219,12 @@ impl Engine {
         }
         let run = RunNo(u32::try_from(head.run).unwrap_or(u32::MAX));
         let time = Timestamp(head.time_min);
-        Ok((BatchHead { first, count: head.count, run, time }, Bytes::copy_from_slice(entry.body())))
+        let batch = BatchHead { first, count: head.count, run, time };
+        let body = match head.flags & SHARED {
+            0 => Ok(Bytes::copy_from_slice(entry.body())),
+            _ => entry::unshared(batch, head.weight, entry.body()),
+        };
+        Ok((batch, body.map_err(|error| undecodable(&at(mark), thread, first, &error))?))
     }
 
     /// A fact in the journal.

@@ -3,7 +3,7 @@
 use crate::catalogue::StoredThread;
 use crate::done::Done;
 use crate::engine::{Engine, Pending};
-use crate::entry::{self, Attached, BatchHead, RECORDS};
+use crate::entry::{self, Attached, BatchHead, RECORDS, SHARED};
 use crate::journal::format::FLAG_FACT;
 use crate::journal::{Body, CommitError, EntryHead, Frames, SubmitError};
 use crate::overlay::{Item, Known, Overlay, View, Write};
@@ -44,7 +44,7 @@ struct Appended {
 
 impl Appended {
     fn new(append: Append) -> Result<Arc<Self>, Error> {
-        let body_bytes = entry::body_bytes(&append.records).ok_or_else(|| too_large(&append.records))?;
+        let body_bytes = entry::shared_bytes(&append.records).ok_or_else(|| too_large(&append.records))?;
         Ok(Arc::new(Self { append, body_bytes }))
     }
 
@@ -71,7 +71,7 @@ impl Body for Appended {
     }
 
     fn put(&self, bytes: &mut Vec<u8>) {
-        entry::put_records(&self.append.records, bytes);
+        entry::put_shared(&self.append.records, bytes);
     }
 }
 
@@ -95,6 +95,7 @@ impl Plan {
             count: 0,
             time_min: time.0,
             time_max: time.0,
+            weight: 0,
         };
         self.frames.push(head, Arc::new(entry.body));
         self.write.items.push(Item::Fact { time, tail: self.tail, fact, delta });
@@ -112,13 +113,14 @@ impl Plan {
         let Admitted { run, first, time, .. } = *admitted;
         let head = EntryHead {
             kind: RECORDS,
-            flags: 0,
+            flags: SHARED,
             thread: self.write.thread,
             run: u64::from(run.0),
             first,
             count: batch.count,
             time_min: time.0,
             time_max: time.0,
+            weight: batch.bytes,
         };
         self.frames.push(head, Arc::clone(&batch.body));
         let head = BatchHead { first, count: batch.count, run, time };
@@ -317,7 +319,7 @@ fn refused(error: &SubmitError) -> Error {
 
 impl Engine {
     pub(crate) async fn open_run(self: &Arc<Self>, open: OpenRun) -> Result<Opened, Error> {
-        let body = entry::encode_records(&open.records).ok_or_else(|| too_large(&open.records))?;
+        let body = entry::encode_shared(&open.records).ok_or_else(|| too_large(&open.records))?;
         let batch = Batch::new(&open.records, Arc::new(Bytes::from(body)))?;
         let request = Attached::new(open.request.clone());
         self.decide(&open.thread, |overlay, known| {

@@ -2,15 +2,15 @@
 
 use super::Position;
 use super::checksum::checksum;
-use super::format::FLAG_FACT;
+use super::format::{FLAG_FACT, FLAG_WEIGHT};
 use super::varint;
 
-/// What the journal knows of an entry. It gives none of it a meaning, but for the flag of facts.
+/// What the journal knows of an entry. It gives none of it a meaning, but for two flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EntryHead {
     /// What it is.
     pub kind: u8,
-    /// [`FLAG_FACT`], and others as the caller likes.
+    /// [`FLAG_FACT`], [`FLAG_WEIGHT`], and others as the caller likes.
     pub flags: u8,
     /// The thread's number.
     pub thread: u64,
@@ -24,6 +24,8 @@ pub struct EntryHead {
     pub time_min: i64,
     /// The latest time in it.
     pub time_max: i64,
+    /// A number that is kept with it if it has [`FLAG_WEIGHT`], and else is 0.
+    pub weight: u64,
 }
 
 impl EntryHead {
@@ -43,6 +45,9 @@ impl EntryHead {
         varint::put(bytes, self.count.into());
         varint::put_signed(bytes, self.time_min);
         varint::put_signed(bytes, self.time_max.wrapping_sub(self.time_min));
+        if self.flags & FLAG_WEIGHT != 0 {
+            varint::put(bytes, self.weight);
+        }
     }
 
     /// How many bytes [`put`](Self::put) appends.
@@ -54,6 +59,7 @@ impl EntryHead {
             + varint::bytes(self.count.into())
             + varint::bytes_signed(self.time_min)
             + varint::bytes_signed(self.time_max.wrapping_sub(self.time_min))
+            + if self.flags & FLAG_WEIGHT == 0 { 0 } else { varint::bytes(self.weight) }
     }
 
     /// Takes it and the length of the body from the front of `bytes`.
@@ -67,7 +73,9 @@ impl EntryHead {
         let count = u32::try_from(varint::take(bytes)?).ok()?;
         let time_min = varint::take_signed(bytes)?;
         let time_max = time_min.wrapping_add(varint::take_signed(bytes)?);
-        Some((Self { kind: *kind, flags: *flags, thread, run, first, count, time_min, time_max }, body_bytes))
+        let weight = if flags & FLAG_WEIGHT == 0 { 0 } else { varint::take(bytes)? };
+        let (kind, flags) = (*kind, *flags);
+        Some((Self { kind, flags, thread, run, first, count, time_min, time_max, weight }, body_bytes))
     }
 }
 

@@ -62,7 +62,7 @@
 //! |---|---|
 //! | 4 | checksum of everything behind it in the entry |
 //! | 1 | kind; any value, of no meaning to the journal |
-//! | 1 | flags; bit 0: the entry is a *fact* and its body is in the sidecar too; the others have no meaning to the journal |
+//! | 1 | flags; bit 0: the entry is a *fact* and its body is in the sidecar too; bit 2: it has a weight; the others have no meaning to the journal |
 //! | varint | length of the body |
 //! | varint | thread |
 //! | varint | run |
@@ -70,6 +70,7 @@
 //! | varint | count of offsets |
 //! | zigzag | earliest time |
 //! | zigzag | latest time minus the earliest, modulo 2^64 |
+//! | varint | if bit 2 of the flags is set: its weight, of no meaning to the journal |
 //! | | the body |
 //!
 //! The checksum begins with the salt, so that what is in a body cannot be made to look like an entry by anyone who
@@ -81,16 +82,16 @@
 //! | size | what |
 //! |---|---|
 //! | 8 | `TLSIDECR` |
-//! | 2, 2, 4 | format version, 0, feature bits |
+//! | 2, 2, 4 | version, 2; 0; feature bits |
 //! | 8 | segment number |
 //! | 8 | number of the first group in the segment |
 //! | 8 | number of the first group behind it |
 //! | 4 | byte behind the last group |
 //! | 4 | number of entries |
-//! | | for each entry: varint of its first byte minus the one of the entry before; then, as in the entry, from kind to times; then the body if it is a fact |
+//! | | a zstd frame, in which is for each entry: varint of its first byte minus the one of the entry before; then, as in the entry, from kind to weight; then the body if it is a fact |
 //! | 4 | checksum of everything before it, beginning with the salt |
 //!
-//! It is derived: one that is missing, damaged or of other groups than the headers say is made anew from the segment.
+//! In version 1 what is in the frame is there without one. It is derived: one that is missing, damaged or of other groups than the headers say is made anew from the segment.
 //!
 //! # Writing
 //!
@@ -132,8 +133,12 @@
 
 use std::fmt;
 
-/// Of segments and sidecars.
+/// Of segments.
 pub const VERSION: u16 = 1;
+/// Of sidecars.
+pub(super) const SIDECAR_VERSION: u16 = 2;
+/// Sidecars of this version are not packed.
+pub(super) const SIDECAR_VERSION_PLAIN: u16 = 1;
 /// The feature bits that this version knows.
 pub const FEATURES_KNOWN: u32 = 0;
 
@@ -149,6 +154,8 @@ pub(super) const GROUP_HEADER_BYTES: usize = 36;
 
 /// The flag of an entry whose body is in the sidecar too.
 pub const FLAG_FACT: u8 = 1;
+/// The flag of an entry that has a weight.
+pub const FLAG_WEIGHT: u8 = 4;
 
 /// A place in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -105,6 +105,7 @@ impl Committed {
 mod tests {
     use super::*;
     use crate::journal::entry::Layout;
+    use crate::journal::format::FLAG_WEIGHT;
     use proptest::prelude::*;
 
     /// Numbers of all lengths.
@@ -115,10 +116,13 @@ mod tests {
     proptest! {
         #[test]
         fn entries_take_as_many_bytes_as_was_said_and_begin_where_was_said(
-            heads in proptest::collection::vec((number(), number(), number(), any::<u32>(), number(), number()), 1..5),
+            heads in proptest::collection::vec((number(), number(), number(), any::<u32>(), number(), number(), number()), 1..5),
+            flags in any::<u8>(),
             body_bytes in 0..300_usize,
         ) {
-            let heads = heads.into_iter().map(|(thread, run, first, count, time_min, time_max)| EntryHead {
+            let heads = heads.into_iter().map(|(thread, run, first, count, time_min, time_max, weight)| EntryHead {
+                flags,
+                weight: if flags & FLAG_WEIGHT == 0 { 0 } else { weight },
                 thread,
                 run,
                 first,

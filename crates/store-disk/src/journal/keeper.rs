@@ -242,7 +242,7 @@ fn write_sidecar(shared: &Shared, number: u64) -> io::Result<()> {
     let covers = Covers { segment: number, first_group: header.first_group, next_group, end: scanned.end };
     let name = sidecar_tmp_name(number);
     let file = shared.disk.create(&name)?;
-    file.write_all_at(&sidecar.finish(covers, shared.salt), 0)?;
+    file.write_all_at(&sidecar.finish(covers, shared.salt)?, 0)?;
     file.sync_data()?;
     // Released meanwhile: a sidecar without a segment would be removed when opening, but may hold erased facts until then.
     let _naming = shared.naming();

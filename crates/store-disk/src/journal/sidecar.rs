@@ -2,10 +2,14 @@
 
 use super::checksum::checksum;
 use super::entry::{EntryHead, Found};
-use super::format::{FEATURES_KNOWN, GROUPS_START, SIDECAR_MAGIC, VERSION};
+use super::format::{FEATURES_KNOWN, GROUPS_START, SIDECAR_MAGIC, SIDECAR_VERSION, SIDECAR_VERSION_PLAIN};
 use super::{Position, Salt, varint};
+use std::borrow::Cow;
+use std::io;
 
 const FIXED_BYTES: usize = 48;
+/// Facts are much alike, and whoever opens a store waits for it.
+const ZSTD_LEVEL: i32 = 1;
 
 /// A sidecar that is being made.
 #[derive(Debug)]
@@ -27,7 +31,7 @@ pub(super) struct Covers {
 
 impl SidecarBuilder {
     pub(super) fn new() -> Self {
-        Self { bytes: vec![0; FIXED_BYTES], entries: 0, last: GROUPS_START }
+        Self { bytes: Vec::new(), entries: 0, last: GROUPS_START }
     }
 
     pub(super) fn push(&mut self, found: &Found<'_>) {
@@ -41,18 +45,20 @@ impl SidecarBuilder {
     }
 
     /// The bytes of the file.
-    pub(super) fn finish(mut self, covers: Covers, salt: Salt) -> Vec<u8> {
-        let fixed = &mut self.bytes[..FIXED_BYTES];
+    pub(super) fn finish(self, covers: Covers, salt: Salt) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; FIXED_BYTES];
+        let fixed = &mut bytes[..];
         fixed[0..8].copy_from_slice(&SIDECAR_MAGIC);
-        fixed[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        fixed[8..10].copy_from_slice(&SIDECAR_VERSION.to_le_bytes());
         fixed[16..24].copy_from_slice(&covers.segment.to_le_bytes());
         fixed[24..32].copy_from_slice(&covers.first_group.to_le_bytes());
         fixed[32..40].copy_from_slice(&covers.next_group.to_le_bytes());
         fixed[40..44].copy_from_slice(&covers.end.to_le_bytes());
         fixed[44..48].copy_from_slice(&self.entries.to_le_bytes());
-        let sum = checksum(salt.seed(), &self.bytes);
-        self.bytes.extend(sum.to_le_bytes());
-        self.bytes
+        bytes.extend(zstd::bulk::compress(&self.bytes, ZSTD_LEVEL)?);
+        let sum = checksum(salt.seed(), &bytes);
+        bytes.extend(sum.to_le_bytes());
+        Ok(bytes)
     }
 }
 
@@ -61,7 +67,7 @@ impl SidecarBuilder {
 pub(super) struct Sidecar<'a> {
     pub(super) covers: Covers,
     entries: u32,
-    rest: &'a [u8],
+    rest: Cow<'a, [u8]>,
 }
 
 impl<'a> Sidecar<'a> {
@@ -72,14 +78,18 @@ impl<'a> Sidecar<'a> {
         let u64_at = |at: usize| u64::from_le_bytes(*fixed[at..].first_chunk().expect("fields are fixed"));
         let u32_at = |at: usize| u32::from_le_bytes(*fixed[at..].first_chunk().expect("fields are fixed"));
         let known = fixed[0..8] == SIDECAR_MAGIC
-            && u16::from_le_bytes([fixed[8], fixed[9]]) == VERSION
             && u32_at(12) & !FEATURES_KNOWN == 0
             && checksum(salt.seed(), bytes) == u32::from_le_bytes(*stored);
         let covers =
             Covers { segment: u64_at(16), first_group: u64_at(24), next_group: u64_at(32), end: u32_at(40) };
+        let rest = match u16::from_le_bytes([fixed[8], fixed[9]]) {
+            SIDECAR_VERSION if known => Cow::Owned(zstd::decode_all(rest).ok()?),
+            SIDECAR_VERSION_PLAIN if known => Cow::Borrowed(rest),
+            _ => return None,
+        };
         let sidecar = Self { covers, entries: u32_at(44), rest };
         // If the checksum holds this does too, unless a program was wrong.
-        (known && sidecar.is_complete()).then_some(sidecar)
+        sidecar.is_complete().then_some(sidecar)
     }
 
     fn is_complete(&self) -> bool {
@@ -88,8 +98,8 @@ impl<'a> Sidecar<'a> {
     }
 
     /// All entries in order.
-    pub(super) fn entries(&self) -> Entries<'a> {
-        Entries { segment: self.covers.segment, byte: GROUPS_START, left: self.entries, rest: self.rest }
+    pub(super) fn entries(&self) -> Entries<'_> {
+        Entries { segment: self.covers.segment, byte: GROUPS_START, left: self.entries, rest: &self.rest }
     }
 }
 

@@ -94,11 +94,11 @@ async fn a_store_is_open_once() {
 async fn a_store_of_a_newer_format_is_refused() {
     let dir = TempDir::new().expect("a directory");
     drop(open(dir.path()));
-    let json = r#"{"format":2,"other":"things"}"#;
+    let json = r#"{"format":3,"other":"things"}"#;
     let line = format!("{json} {:08x}\n", crc32c::crc32c(json.as_bytes()));
     fs::write(dir.path().join("store"), line).expect("written");
     let refused = DiskStore::open(&options(dir.path())).expect_err("it is newer");
-    let expected = "the store is of a newer format; a newer threadline can open it. format=2, known=1";
+    let expected = "the store is of a newer format; a newer threadline can open it. format=3, known=2";
     assert_eq!(refused.to_string(), expected);
     fs::write(dir.path().join("store"), "nonsense").expect("written");
     let refused = DiskStore::open(&options(dir.path())).expect_err("it is damaged");

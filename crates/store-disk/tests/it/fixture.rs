@@ -17,8 +17,8 @@ use threadline_store_disk::{DiskOptions, DiskStore, doctor};
 
 const DIRECTORIES: [&str; 3] = ["", "log", "history"];
 
-/// The first, and one whose blocks are of version 2.
-const FIXTURES: [&str; 2] = ["format-1", "format-1-blocks-2"];
+/// The first, one whose blocks are of version 2, and one whose batches share beginnings and whose blocks have columns.
+const FIXTURES: [&str; 3] = ["format-1", "format-1-blocks-2", "format-2"];
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
@@ -96,6 +96,8 @@ async fn check_fixture(fixture: &Path) {
     let (store, report) = DiskStore::open(&options(dir.path())).expect("a store");
     assert_eq!(report.damages, []);
     assert_eq!(seen(&store).await, expected);
+    let identity = fs::read_to_string(dir.path().join("store")).expect("a file");
+    assert!(identity.starts_with("{\"format\":2,"), "older programs refuse it from now on: {identity}");
     store.append(appending("b", 0, "more")).await.expect("appended");
     let repeated = Append { key: Some(AppendKey::new("k").expect("a key")), ..appending("b", 0, "again") };
     assert!(store.append(repeated).await.expect("appended").repeated);
@@ -119,6 +121,18 @@ fn appending(name: &str, run: u32, said: &str) -> Append {
         end: None,
         time: Timestamp(1_700_000_000_500),
     }
+}
+
+/// Pieces of a message, which begin alike.
+fn pieces(name: &str, run: u32) -> Append {
+    let piece = |n: u32| {
+        let time = 1_700_000_000_000_u64 + u64::from(n * n * 7);
+        let delta = format!("piece {n} \\n");
+        NewRecord::event(format!(
+            r#"{{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"{delta}","timestamp":{time}}}"#
+        ))
+    };
+    Append { records: (0..6).map(piece).collect(), ..appending(name, run, "") }
 }
 
 async fn open_run(store: &DiskStore, name: &str, id: &str, seen: RunsSeen) {
@@ -176,6 +190,7 @@ async fn make_the_newest_fixture() {
     end_run(&store, "a", 0).await;
     open_run(&store, "a", "a1", RunsSeen { opened: 1, ended: 1 }).await;
     store.append(appending("a", 1, "hello")).await.expect("appended");
+    store.append(pieces("a", 1)).await.expect("appended");
     end_run(&store, "a", 1).await;
     let time = Timestamp(1_700_000_002_000);
     store.compact_run(&thread("a"), RunNo(0), time).await.expect("compacted");
@@ -189,6 +204,7 @@ async fn make_the_newest_fixture() {
     open_run(&store, "b", "b0", RunsSeen::default()).await;
     let keyed = Append { key: Some(AppendKey::new("k").expect("a key")), ..appending("b", 0, "once") };
     store.append(keyed).await.expect("appended");
+    store.append(pieces("b", 0)).await.expect("appended");
     let change = MetadataChange {
         name: Some("a name".to_owned()),
         archived: Some(true),

@@ -29,6 +29,7 @@ pub(super) fn head(n: u64) -> EntryHead {
         count: 1,
         time_min,
         time_max: time_min + 3,
+        weight: 0,
     }
 }
 

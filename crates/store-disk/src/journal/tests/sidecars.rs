@@ -93,7 +93,7 @@ fn a_sidecar_of_something_else_is_not_believed() {
     // Of the same segment when it had fewer groups.
     let Sidecar { covers, .. } = Sidecar::verified(&whole, SALT).unwrap();
     let earlier = Covers { next_group: covers.next_group - 1, ..covers };
-    disk.set_bytes(&sidecar_name(2), SidecarBuilder::new().finish(earlier, SALT));
+    disk.set_bytes(&sidecar_name(2), SidecarBuilder::new().finish(earlier, SALT).unwrap());
     let reopened = recover(&disk, SEGMENT_BYTES).unwrap();
     assert_eq!((reopened.recovery.scanned, reopened.entries.len()), (vec![2, last], 30));
 
