@@ -13,7 +13,8 @@ use threadline_protocol::stages::era::PeerVersion;
 ///
 /// Without a command, it serves: the same as `threadline serve`. Some commands are filters, which read AG-UI events from a file
 /// or from standard input, as JSONL, a JSON array, a single JSON document, SSE or protobuf, and find out which. What arrives is
-/// kept byte for byte where a command has no reason to change it. The rest work on a store: a directory that holds threads.
+/// kept byte for byte where a command has no reason to change it. The rest work on a store, which is a directory that holds threads, or ask a
+/// running server.
 #[derive(Debug, Parser)]
 #[command(name = "threadline", version, after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -38,7 +39,9 @@ Examples:
   threadline check --format sarif recording.sse > findings.sarif
   threadline import recording.sse && threadline threads
   threadline show my-thread --at 17
-  threadline export my-thread --form compact";
+  threadline export my-thread --form compact
+  threadline threads --server http://localhost:8000
+  threadline export my-thread --server http://localhost:8000 | threadline import --store copy";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -9,7 +9,7 @@ const FILE_BYTES_MIN: u64 = 8 * 1024 * 1024;
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 const BAR_WIDTH: u64 = 24;
 
-/// How much of a file was read, and since when.
+/// How much was read or written, and since when.
 #[derive(Debug)]
 pub(crate) struct Progress {
     total: u64,
@@ -30,11 +30,17 @@ impl Progress {
         (file.len() > FILE_BYTES_MIN).then(|| Self::new(file.len(), now()))
     }
 
+    /// The same for what is written to standard output, if that is a lot.
+    pub(crate) fn of_output(bytes: u64) -> Option<Self> {
+        let is_seen = io::stderr().is_terminal() && !io::stdout().is_terminal();
+        (is_seen && bytes > FILE_BYTES_MIN).then(|| Self::new(bytes, now()))
+    }
+
     const fn new(total: u64, now: Instant) -> Self {
         Self { total, done: 0, started: now, drawn: now }
     }
 
-    /// Counts what was read. Gives a line to show if it is time for one.
+    /// Counts what was read or written. Gives a line to show if it is time for one.
     pub(crate) fn advance(&mut self, bytes: usize) -> Option<String> {
         self.advance_at(bytes, now())
     }

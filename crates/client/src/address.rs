@@ -60,6 +60,13 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Something below the URL, which has a query of its own if it needs one.
+    pub(crate) fn path_below(&self, rest: &str) -> Option<PathAndQuery> {
+        format!("{}{rest}", self.run.path().trim_end_matches('/')).try_into().ok()
+    }
+}
+
 /// The path with one more segment, before the query.
 fn below(path: &PathAndQuery, segment: &str) -> Option<PathAndQuery> {
     let mut text = format!("{}/{segment}", path.path().trim_end_matches('/'));

@@ -5,6 +5,7 @@ use crate::{ClientError, Endpoint, Phase, exchange};
 use bytes::Bytes;
 use http::header::{ACCEPT, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
+use http_body_util::Empty;
 use std::time::Duration;
 use threadline_protocol::json::{Json, JsonObject, NotJson};
 use tokio::time::timeout;
@@ -28,7 +29,8 @@ impl Endpoint {
     }
 
     async fn capabilities_untimed(&self, forwarded: &HeaderMap) -> Result<Option<Bytes>, ClientError> {
-        let mut request = self.request(Method::GET, &self.address.capabilities, Bytes::new(), forwarded);
+        let body = Empty::<Bytes>::new();
+        let mut request = self.request(Method::GET, &self.address.capabilities, body, forwarded);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         let io = self.connect().await?;
         let (head, mut body) = exchange::send(io, request, self.options.idle_timeout).await?.into_parts();

@@ -3,11 +3,9 @@
 use crate::address::Address;
 use crate::headers::{is_ours, merge};
 use crate::tls;
-use bytes::Bytes;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Method, Request};
-use http_body_util::Full;
 use std::fmt;
 use std::time::Duration;
 use thiserror::Error;
@@ -96,14 +94,14 @@ impl Endpoint {
     }
 
     /// A request with the headers that every one has.
-    pub(crate) fn request(
+    pub(crate) fn request<B>(
         &self,
         method: Method,
         path: &PathAndQuery,
-        body: Bytes,
+        body: B,
         forwarded: &HeaderMap,
-    ) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(body));
+    ) -> Request<B> {
+        let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = path.clone().into();
         *request.headers_mut() = merge(&self.options.headers, forwarded);

@@ -6,6 +6,7 @@ use crate::{ClientError, Endpoint, Phase};
 use bytes::Bytes;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http_body_util::Full;
 use std::fmt;
 use threadline_protocol::codec::{DecodeError, PrefixedDecoder, SseDecoder};
 use threadline_protocol::limits::Limits;
@@ -51,7 +52,7 @@ impl Endpoint {
     /// Dropping the future closes the connection. The agent may have seen the request.
     pub async fn run(&self, body: Bytes, forwarded: &HeaderMap) -> Result<EventStream, ClientError> {
         let Self { address, options, .. } = self;
-        let mut request = self.request(Method::POST, &address.run, body, forwarded);
+        let mut request = self.request(Method::POST, &address.run, Full::new(body), forwarded);
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let accept = if options.accept_protobuf { ACCEPT_BOTH } else { SSE };
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));

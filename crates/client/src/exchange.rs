@@ -4,10 +4,10 @@ use crate::connect::Io;
 use crate::{ClientError, Phase};
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
@@ -22,11 +22,15 @@ const READ_BUFFER_BYTES: usize = 64 * 1024;
 type Connection = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 /// Sends a request and gives the answer once its head is there.
-pub(crate) async fn send(
+pub(crate) async fn send<B>(
     io: Box<dyn Io>,
-    request: Request<Full<Bytes>>,
+    request: Request<B>,
     idle_timeout: Duration,
-) -> Result<Response<Body>, ClientError> {
+) -> Result<Response<Body>, ClientError>
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let handshake = http1::Builder::new().max_buf_size(READ_BUFFER_BYTES).handshake(TokioIo::new(io));
     let (mut sender, connection) = handshake.await.map_err(ClientError::from_hyper)?;
     let mut connection: Option<Connection> = Some(Box::pin(connection));

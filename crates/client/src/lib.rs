@@ -7,6 +7,8 @@
 //! The agent is not trusted: everything it sends is bounded in size and in time, redirects are not followed, and no encoding
 //! is accepted that would have to be unpacked.
 //!
+//! [`Endpoint::ask`] is for what else a server can be asked, below the same URL: the `/v1` routes of `threadline serve`.
+//!
 //! Every run has a connection of its own, HTTP/1.1. Nothing is ever sent twice, and dropping an [`EventStream`], or the future
 //! that opens one, closes the connection at once, which is how an agent learns that its run is cancelled.
 //!
@@ -15,6 +17,7 @@
 
 mod address;
 mod answer;
+mod ask;
 mod capabilities;
 mod connect;
 mod endpoint;
@@ -24,6 +27,7 @@ mod exchange;
 mod headers;
 mod tls;
 
+pub use ask::{Answer, Payload};
 pub use endpoint::{Endpoint, EndpointError, EndpointOptions};
 pub use error::{ClientError, ErrorKind, Phase};
 pub use events::{EventStream, Form, SourceEvent};

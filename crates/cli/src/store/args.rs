@@ -32,6 +32,19 @@ pub(crate) struct StoreArgs {
     pub(crate) store: PathBuf,
 }
 
+/// Where threads are: in a store, or at a server.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlaceArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// The URL of a running server, which is asked in place of a store. Whose threads they are is for the server to say
+    #[arg(long, value_name = "URL", conflicts_with_all = ["store", "app", "user"])]
+    pub(crate) server: Option<String>,
+    /// What the server knows the caller by
+    #[arg(long, value_name = "TOKEN", env = "THREADLINE_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+}
+
 /// Whose threads.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ScopeArgs {
@@ -67,7 +80,7 @@ pub(crate) enum OutputFormat {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ThreadsArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) place: PlaceArgs,
     /// Only those of this application
     #[arg(long, value_name = "APP", requires = "user")]
     pub(crate) app: Option<Owner>,
@@ -102,7 +115,7 @@ fn label(text: &str) -> Result<(String, String), String> {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) place: PlaceArgs,
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
     /// The thread
@@ -124,13 +137,13 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) place: PlaceArgs,
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
     /// The thread
     #[arg(required_unless_present = "all")]
     pub(crate) thread: Option<ThreadId>,
-    /// All threads of all scopes, one after the other
+    /// All threads, one after the other: of all scopes, or of the server's caller
     #[arg(long, conflicts_with = "thread")]
     pub(crate) all: bool,
     /// What of it
@@ -155,7 +168,7 @@ pub(crate) struct ImportArgs {
     #[command(flatten)]
     pub(crate) reporting: Reporting,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) place: PlaceArgs,
     /// The application that the threads will belong to; else that of the export
     #[arg(long, value_name = "APP", requires = "user")]
     pub(crate) app: Option<Owner>,
@@ -170,7 +183,7 @@ pub(crate) struct ImportArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct CloneArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) place: PlaceArgs,
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
     /// The thread
@@ -188,7 +201,7 @@ pub(crate) struct CloneArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) place: PlaceArgs,
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
     /// The thread

@@ -2,12 +2,21 @@
 
 use super::args::DeleteArgs;
 use super::opened::Opened;
+use super::remote::{Remote, thread_path};
 use crate::report::{Failure, printable};
 use std::io::{self, IsTerminal, Write};
 use threadline_log::ThreadKey;
 
 pub(crate) fn run(args: &DeleteArgs) -> Result<(), Failure> {
-    let opened = Opened::existing_for_writing(&args.store)?;
+    if let Some(remote) = Remote::of(&args.place)? {
+        let info = remote.thread(&args.thread)?;
+        if !args.yes && !is_wanted(&info.key, info.offsets.end)? {
+            return Ok(());
+        }
+        remote.delete(&thread_path(&args.thread))?;
+        return say(&info.key);
+    }
+    let opened = Opened::existing_for_writing(&args.place.store)?;
     let thread = args.scope.thread(&args.thread);
     let info = opened.wait(opened.engine.store().thread(&thread))?;
     if !args.yes && !is_wanted(&thread, info.offsets.end)? {
@@ -19,6 +28,10 @@ pub(crate) fn run(args: &DeleteArgs) -> Result<(), Failure> {
     let tidied = opened.wait(opened.engine.store().tidy());
     opened.close();
     tidied?;
+    say(&thread)
+}
+
+fn say(thread: &ThreadKey) -> Result<(), Failure> {
     writeln!(io::stdout().lock(), "{}", printable(&thread.to_string())).map_err(Failure::write)
 }
 

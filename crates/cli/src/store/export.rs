@@ -2,17 +2,38 @@
 
 use super::args::{ExportArgs, FormArg};
 use super::opened::Opened;
+use super::remote::{Remote, thread_path};
+use crate::progress::Progress;
 use crate::report::{Failure, Report};
 use std::io::{self, BufWriter, Write};
-use threadline_log::thread::{ThreadCursor, ThreadQuery};
+use threadline_log::thread::{ThreadCursor, ThreadInfo, ThreadQuery};
 use threadline_log::transfer::ExportForm;
 use threadline_log::{ErrorKind, ThreadKey};
 
 /// How many threads are listed at once.
 const PAGE: usize = 256;
+/// About how many bytes a line of an export has beside the event.
+const LINE_BYTES: u64 = 96;
 
 pub(crate) fn run(args: &ExportArgs, report: &mut Report<'_>) -> Result<(), Failure> {
-    let opened = Opened::existing(&args.store)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let failed = match Remote::of(&args.place)? {
+        Some(remote) => {
+            told(&remote, args, &mut out, report)?;
+            0
+        }
+        None => stored(args, &mut out, report)?,
+    };
+    out.flush().map_err(Failure::write)?;
+    match failed {
+        0 => Ok(()),
+        count => Err(Failure::Store(format!("threads that could not be exported whole: {count}"))),
+    }
+}
+
+/// Those of a store. Gives how many could not be exported.
+fn stored(args: &ExportArgs, out: &mut impl Write, report: &mut Report<'_>) -> Result<usize, Failure> {
+    let opened = Opened::existing(&args.place.store)?;
     let form = match args.form {
         FormArg::Raw => ExportForm::Raw,
         FormArg::Compact => ExportForm::Compact,
@@ -22,10 +43,9 @@ pub(crate) fn run(args: &ExportArgs, report: &mut Report<'_>) -> Result<(), Fail
         Some(thread) => vec![args.scope.thread(thread)],
         None => all(&opened)?,
     };
-    let mut out = BufWriter::new(io::stdout().lock());
     let mut failed = Vec::new();
     for thread in threads {
-        match export(&opened, &thread, form, &mut out) {
+        match export(&opened, &thread, form, out, report) {
             // What is wrong with one thread is no reason to keep back the others.
             Err(Failure::Refused(error)) if args.all && error.kind() == ErrorKind::Corrupt => {
                 failed.push((thread, error));
@@ -34,14 +54,10 @@ pub(crate) fn run(args: &ExportArgs, report: &mut Report<'_>) -> Result<(), Fail
         }
     }
     opened.close();
-    out.flush().map_err(Failure::write)?;
     for (thread, error) in &failed {
         report.warn(&format!("{thread}: {error}"));
     }
-    match failed.len() {
-        0 => Ok(()),
-        count => Err(Failure::Store(format!("threads that could not be exported whole: {count}"))),
-    }
+    Ok(failed.len())
 }
 
 fn export(
@@ -49,12 +65,60 @@ fn export(
     thread: &ThreadKey,
     form: ExportForm,
     out: &mut impl Write,
+    report: &mut Report<'_>,
 ) -> Result<(), Failure> {
+    let info = opened.wait(opened.engine.store().thread(thread))?;
+    let mut progress = progress(&info, form == ExportForm::Raw);
     let mut exporter = opened.wait(opened.engine.export(thread, form))?;
     while let Some(lines) = opened.wait(exporter.next())? {
-        out.write_all(&lines).map_err(Failure::write)?;
+        pass_on(&lines, out, progress.as_mut(), report)?;
     }
     Ok(())
+}
+
+/// Those of a server.
+fn told(
+    remote: &Remote,
+    args: &ExportArgs,
+    out: &mut impl Write,
+    report: &mut Report<'_>,
+) -> Result<(), Failure> {
+    let mut threads = match &args.thread {
+        Some(thread) => vec![remote.thread(thread)?],
+        None => remote.threads(&[], usize::MAX)?,
+    };
+    threads.sort_by(|one, other| one.key.cmp(&other.key));
+    let form = match args.form {
+        FormArg::Raw => "raw",
+        FormArg::Compact => "compact",
+        FormArg::Snapshot => "snapshot",
+    };
+    for thread in threads {
+        let mut progress = progress(&thread, args.form == FormArg::Raw);
+        let path = format!("{}/export?form={form}", thread_path(&thread.key.thread));
+        remote.download(&path, |lines| pass_on(lines, out, progress.as_mut(), report))?;
+    }
+    Ok(())
+}
+
+fn pass_on(
+    lines: &[u8],
+    out: &mut impl Write,
+    progress: Option<&mut Progress>,
+    report: &mut Report<'_>,
+) -> Result<(), Failure> {
+    out.write_all(lines).map_err(Failure::write)?;
+    if let Some(line) = progress.and_then(|progress| progress.advance(lines.len())) {
+        report.show_progress(&line);
+    }
+    Ok(())
+}
+
+/// How far a raw export has come, of about as many bytes as it will have. How much smaller others are is not known before.
+fn progress(thread: &ThreadInfo, is_raw: bool) -> Option<Progress> {
+    let records = thread.offsets.end - thread.offsets.start;
+    let bytes = thread.bytes.saturating_add(records.saturating_mul(LINE_BYTES));
+    if is_raw { Progress::of_output(bytes) } else { None }
 }
 
 /// The names of all threads, in order, so that an export of the same is the same.

@@ -2,15 +2,20 @@
 
 use super::args::{ImportArgs, default_scope, named_scope};
 use super::opened::Opened;
+use super::remote::Remote;
+use super::remote_import;
 use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report, Severity, printable};
 use std::io::{self, Write};
-use threadline_log::transfer::{ImportOptions, Importer};
+use threadline_log::transfer::{ImportOptions, Imported, Importer};
 use threadline_protocol::codec::Place;
 use threadline_protocol::stages::close::Cause;
 
 pub(crate) fn run(args: &ImportArgs, report: &mut Report<'_>) -> Result<(), Failure> {
-    let opened = Opened::for_writing(&args.store)?;
+    if let Some(remote) = Remote::of(&args.place)? {
+        return remote_import::run(args, &remote, report);
+    }
+    let opened = Opened::for_writing(&args.place.store)?;
     let options = ImportOptions {
         scope: named_scope(args.app.as_ref(), args.user.as_ref()),
         default_scope: default_scope()?,
@@ -73,12 +78,17 @@ impl Command for Import<'_> {
             return Ok(self.opened.wait(self.importer.abandon())?);
         }
         let imported = self.opened.wait(self.importer.finish())?;
-        let mut out = io::stdout().lock();
-        for thread in &imported.threads {
-            writeln!(out, "{}", printable(&thread.to_string())).map_err(Failure::write)?;
-        }
-        let count = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        let (runs, records) = (count(imported.runs, "run"), count(imported.records, "record"));
-        writeln!(io::stderr().lock(), "imported {runs}, {records}").map_err(Failure::write)
+        say(&imported)
     }
+}
+
+/// What was imported.
+pub(super) fn say(imported: &Imported) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    for thread in &imported.threads {
+        writeln!(out, "{}", printable(&thread.to_string())).map_err(Failure::write)?;
+    }
+    let count = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (runs, records) = (count(imported.runs, "run"), count(imported.records, "record"));
+    writeln!(io::stderr().lock(), "imported {runs}, {records}").map_err(Failure::write)
 }

@@ -1,4 +1,4 @@
-//! Commands that work on a store.
+//! Commands that work on a store, or on that of a running server.
 
 mod args;
 mod clone;
@@ -7,9 +7,13 @@ mod doctor;
 mod export;
 mod import;
 pub(crate) mod opened;
+mod records;
+mod remote;
+mod remote_import;
 mod show;
 mod threads;
 pub(crate) mod time;
+mod told;
 
 pub(crate) use args::StoreCommand;
 

@@ -2,6 +2,8 @@
 
 use super::args::{OutputFormat, ShowArgs};
 use super::opened::Opened;
+use super::records::{begin_records, stored_records, told_records};
+use super::remote::{Remote, escaped, thread_path};
 use super::threads::object;
 use super::time::readable;
 use crate::report::{Failure, printable};
@@ -10,42 +12,108 @@ use serde_json::{Value, json};
 use std::io::{self, BufWriter, Write};
 use threadline_log::run::RunInfo;
 use threadline_log::thread::ThreadInfo;
-use threadline_log::{At, RunNo, Snapshot};
-use threadline_protocol::{Envelope, Message};
-
-/// About how many bytes of records are read at once.
-const PAGE_BYTES: usize = 1024 * 1024;
+use threadline_log::{At, RunNo, Snapshot, ThreadKey};
+use threadline_protocol::Message;
 
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
-    let opened = Opened::existing(&args.store)?;
-    let thread = args.scope.thread(&args.thread);
-    let info = opened.wait(opened.engine.store().thread(&thread))?;
-    let runs = opened.wait(opened.engine.store().runs(&thread))?;
-    let at = match (&args.run, args.at) {
-        (None, None) => At::Head,
-        (None, Some(offset)) => At::Offset(offset),
-        (Some(run), None) => At::Run(opened.run(&thread, run)?.no),
-        (Some(run), Some(offset)) => At::RunAndOffset(opened.run(&thread, run)?.no, offset),
-    };
-    let snapshot = opened.wait(opened.engine.snapshot(&thread, at))?;
     let mut out = BufWriter::new(io::stdout().lock());
-    match args.format {
-        OutputFormat::Text => write_text(&mut out, &info, &runs, &snapshot)?,
-        OutputFormat::Json => write_json(&mut out, &info, &runs, &snapshot)?,
+    match Remote::of(&args.place)? {
+        Some(remote) => {
+            let (info, runs) = (remote.thread(&args.thread)?, remote.runs(&args.thread)?);
+            let held = Held::told(&remote, args, &runs)?;
+            write(&mut out, &info, &runs, &held, args.format)?;
+            if args.records {
+                begin_records(&mut out, args.format)?;
+                told_records(&remote, &args.thread, info.offsets, |line| line.write(&mut out, args.format))?;
+            }
+        }
+        None => {
+            let opened = Opened::existing(&args.place.store)?;
+            let thread = args.scope.thread(&args.thread);
+            let info = opened.wait(opened.engine.store().thread(&thread))?;
+            let runs = opened.wait(opened.engine.store().runs(&thread))?;
+            let held = Held::stored(&opened, &thread, args)?;
+            write(&mut out, &info, &runs, &held, args.format)?;
+            if args.records {
+                begin_records(&mut out, args.format)?;
+                stored_records(&opened, &info, &runs, |line| line.write(&mut out, args.format))?;
+            }
+            opened.close();
+        }
     }
-    if args.records {
-        write_records(&mut out, &opened, &info, &runs, args.format)?;
-    }
-    opened.close();
     out.flush().map_err(Failure::write)
 }
 
-fn write_text(
+/// What a client holds at a point.
+struct Held {
+    run: Option<RunNo>,
+    offset: u64,
+    /// As JSON.
+    messages: Vec<String>,
+    state: String,
+}
+
+impl Held {
+    fn stored(opened: &Opened, thread: &ThreadKey, args: &ShowArgs) -> Result<Self, Failure> {
+        let at = match (&args.run, args.at) {
+            (None, None) => At::Head,
+            (None, Some(offset)) => At::Offset(offset),
+            (Some(run), None) => At::Run(opened.run(thread, run)?.no),
+            (Some(run), Some(offset)) => At::RunAndOffset(opened.run(thread, run)?.no, offset),
+        };
+        let Snapshot { run, offset, fold } = opened.wait(opened.engine.snapshot(thread, at))?;
+        let messages = fold.messages().map(Message::to_json).collect();
+        Ok(Self { run, offset, messages, state: fold.state().as_str().to_owned() })
+    }
+
+    fn told(remote: &Remote, args: &ShowArgs, runs: &[RunInfo]) -> Result<Self, Failure> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Told {
+            run_id: Option<String>,
+            next: u64,
+            before: Option<String>,
+            #[serde(default)]
+            messages: Vec<Box<RawValue>>,
+            state: Option<Box<RawValue>>,
+        }
+        let path = thread_path(&args.thread);
+        let mut query = args.run.iter().map(|run| format!("run={}", escaped(run))).collect::<Vec<_>>();
+        query.extend(args.at.map(|offset| format!("at={offset}")));
+        let first: Told = remote.get(&format!("{path}/messages?{}", query.join("&")))?;
+        // At the same point, whatever has been said since.
+        let mut at = String::new();
+        if let (Some(run), Some(last)) = (&first.run_id, first.next.checked_sub(1)) {
+            at = format!("run={}&at={last}", escaped(run));
+        }
+        let state: Told = remote.get(&format!("{path}/state?{at}"))?;
+        let (mut pages, mut before) = (vec![first.messages], first.before);
+        while let Some(mark) = before {
+            let page: Told = remote.get(&format!("{path}/messages?before={mark}"))?;
+            pages.push(page.messages);
+            before = page.before;
+        }
+        let messages = pages.iter().rev().flatten().map(|message| message.get().to_owned()).collect();
+        let run = first.run_id.and_then(|id| runs.iter().find(|run| run.id.as_str() == id));
+        let state = state.state.map_or_else(|| "{}".to_owned(), |state| state.get().to_owned());
+        Ok(Self { run: run.map(|run| run.no), offset: first.next, messages, state })
+    }
+}
+
+fn write(
     out: &mut impl Write,
     info: &ThreadInfo,
     runs: &[RunInfo],
-    snapshot: &Snapshot,
+    held: &Held,
+    format: OutputFormat,
 ) -> Result<(), Failure> {
+    match format {
+        OutputFormat::Text => write_text(out, info, runs, held),
+        OutputFormat::Json => write_json(out, info, runs, held),
+    }
+}
+
+fn write_text(out: &mut impl Write, info: &ThreadInfo, runs: &[RunInfo], held: &Held) -> Result<(), Failure> {
     let name = info.metadata.name.as_deref().unwrap_or("(no name)");
     let mut lines = vec![
         printable(&format!("{name}  {}", info.key)),
@@ -53,16 +121,16 @@ fn write_text(
         format!("created {}, updated {}", readable(info.created), readable(info.updated)),
         String::new(),
     ];
-    lines.extend(tree(runs, snapshot.run));
+    lines.extend(tree(runs, held.run));
     lines.push(String::new());
-    let point = snapshot.run.map_or_else(String::new, |run| {
-        printable(&format!(" after run {}, before offset {}", runs[run.index()].id, snapshot.offset))
+    let point = held.run.map_or_else(String::new, |run| {
+        printable(&format!(" after run {}, before offset {}", runs[run.index()].id, held.offset))
     });
     lines.push(format!("Held{point}:"));
-    for message in snapshot.fold.messages() {
+    for message in &held.messages {
         lines.push(printable(&spoken(message)));
     }
-    lines.push(printable(&format!("state  {}", snapshot.fold.state().as_str())));
+    lines.push(printable(&format!("state  {}", held.state)));
     for line in lines {
         writeln!(out, "{line}").map_err(Failure::write)?;
     }
@@ -70,8 +138,8 @@ fn write_text(
 }
 
 /// A message in a line.
-fn spoken(message: &Message<'_>) -> String {
-    let json: Value = serde_json::from_str(&message.to_json()).unwrap_or_default();
+fn spoken(message: &str) -> String {
+    let json: Value = serde_json::from_str(message).unwrap_or_default();
     let text = |name: &str| {
         json.get(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
@@ -117,12 +185,7 @@ fn tree(runs: &[RunInfo], marked: Option<RunNo>) -> Vec<String> {
     lines
 }
 
-fn write_json(
-    out: &mut impl Write,
-    info: &ThreadInfo,
-    runs: &[RunInfo],
-    snapshot: &Snapshot,
-) -> Result<(), Failure> {
+fn write_json(out: &mut impl Write, info: &ThreadInfo, runs: &[RunInfo], held: &Held) -> Result<(), Failure> {
     let id_of = |run: RunNo| runs[run.index()].id.as_str();
     let described: Vec<Value> = runs
         .iter()
@@ -142,15 +205,13 @@ fn write_json(
             })
         })
         .collect();
-    let fold = &snapshot.fold;
-    let messages: Vec<String> = fold.messages().map(Message::to_json).collect();
-    let messages = format!("[{}]", messages.join(","));
+    let messages = format!("[{}]", held.messages.join(","));
     let raw = |json: &str| RawValue::from_string(json.to_owned()).ok();
-    let held = Held {
-        run: snapshot.run.map(id_of),
-        offset: snapshot.offset,
+    let held = HeldShown {
+        run: held.run.map(id_of),
+        offset: held.offset,
         messages: raw(&messages),
-        state: raw(fold.state().as_str()),
+        state: raw(&held.state),
     };
     let shown = Shown { thread: object(info), runs: described, held };
     serde_json::to_writer(&mut *out, &shown).map_err(|error| Failure::write(error.into()))?;
@@ -161,51 +222,13 @@ fn write_json(
 struct Shown<'a> {
     thread: Value,
     runs: Vec<Value>,
-    held: Held<'a>,
+    held: HeldShown<'a>,
 }
 
 #[derive(serde::Serialize)]
-struct Held<'a> {
+struct HeldShown<'a> {
     run: Option<&'a str>,
     offset: u64,
     messages: Option<Box<RawValue>>,
     state: Option<Box<RawValue>>,
-}
-
-fn write_records(
-    out: &mut impl Write,
-    opened: &Opened,
-    info: &ThreadInfo,
-    runs: &[RunInfo],
-    format: OutputFormat,
-) -> Result<(), Failure> {
-    let mut next = info.offsets.start;
-    if format == OutputFormat::Text {
-        writeln!(out).map_err(Failure::write)?;
-    }
-    while next < info.offsets.end {
-        let page =
-            opened.wait(opened.engine.store().read(&info.key, next..info.offsets.end, None, PAGE_BYTES))?;
-        next = page.next;
-        for record in page.records {
-            let text = String::from_utf8_lossy(&record.bytes);
-            let event_type = Envelope::read(&text)
-                .map_or_else(|_| "-".to_owned(), |envelope| envelope.type_name().to_string());
-            let run = runs.get(record.run.index()).map_or("-", |run| run.id.as_str());
-            let kind = record.kind.name();
-            let line = match format {
-                OutputFormat::Text => printable(&format!(
-                    "{:>8}  {}  {run}  {kind:<10}  {event_type}  {} bytes",
-                    record.offset,
-                    readable(record.time),
-                    record.bytes.len(),
-                )),
-                OutputFormat::Json => json!({"offset": record.offset, "time": record.time.0, "run": run,
-                    "kind": kind, "type": event_type, "bytes": record.bytes.len()})
-                .to_string(),
-            };
-            writeln!(out, "{line}").map_err(Failure::write)?;
-        }
-    }
-    Ok(())
 }

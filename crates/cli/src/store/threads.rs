@@ -2,6 +2,7 @@
 
 use super::args::{OutputFormat, ThreadsArgs, named_scope};
 use super::opened::Opened;
+use super::remote::Remote;
 use super::time::readable;
 use crate::report::{Failure, printable};
 use serde_json::json;
@@ -9,18 +10,12 @@ use std::io::{self, Write};
 use threadline_log::thread::{ThreadInfo, ThreadQuery};
 
 pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
-    let opened = Opened::existing(&args.store)?;
-    let query = ThreadQuery {
-        scope: named_scope(args.app.as_ref(), args.user.as_ref()),
-        archived: args.archived.then_some(true),
-        agent: args.agent.clone(),
-        labels: args.labels.iter().cloned().collect(),
-        words: args.query.clone(),
-        after: None,
-        // One more shows that there are more.
-        limit: args.limit.saturating_add(1),
+    // One more shows that there are more.
+    let limit = args.limit.saturating_add(1);
+    let mut threads = match Remote::of(&args.place)? {
+        Some(remote) => remote.threads(&asked(args), limit)?,
+        None => listed(args, limit)?,
     };
-    let mut threads = opened.wait(opened.engine.threads(&query))?;
     let has_more = threads.len() > args.limit;
     threads.truncate(args.limit);
     let mut out = io::stdout().lock();
@@ -28,8 +23,34 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
         OutputFormat::Text => write_table(&mut out, &threads, has_more),
         OutputFormat::Json => threads.iter().try_for_each(|thread| writeln!(out, "{}", object(thread))),
     };
-    opened.close();
     written.map_err(Failure::write)
+}
+
+/// Those of a store.
+fn listed(args: &ThreadsArgs, limit: usize) -> Result<Vec<ThreadInfo>, Failure> {
+    let opened = Opened::existing(&args.place.store)?;
+    let query = ThreadQuery {
+        scope: named_scope(args.app.as_ref(), args.user.as_ref()),
+        archived: args.archived.then_some(true),
+        agent: args.agent.clone(),
+        labels: args.labels.iter().cloned().collect(),
+        words: args.query.clone(),
+        after: None,
+        limit,
+    };
+    let threads = opened.wait(opened.engine.threads(&query))?;
+    opened.close();
+    Ok(threads)
+}
+
+/// The same, as a server is asked.
+fn asked(args: &ThreadsArgs) -> Vec<(&'static str, String)> {
+    let mut query: Vec<_> =
+        args.labels.iter().map(|(name, value)| ("label", format!("{name}={value}"))).collect();
+    query.extend(args.query.clone().map(|words| ("q", words)));
+    query.extend(args.agent.clone().map(|agent| ("agent", agent)));
+    query.extend(args.archived.then(|| ("archived", "true".to_owned())));
+    query
 }
 
 fn write_table(out: &mut impl Write, threads: &[ThreadInfo], has_more: bool) -> io::Result<()> {

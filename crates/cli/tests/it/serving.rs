@@ -9,4 +9,5 @@ mod kill;
 mod loris;
 mod process;
 mod readers;
+mod remote;
 mod shutdown;

@@ -5,13 +5,13 @@ use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
-fn on(store: &Path, args: &[&str], stdin: &str) -> Ran {
+pub(crate) fn on(store: &Path, args: &[&str], stdin: &str) -> Ran {
     let args: Vec<&str> = args.iter().copied().chain(["--store", store.to_str().expect("a path")]).collect();
     threadline(&args, stdin)
 }
 
 /// A store with all recorded streams.
-fn filled() -> TempDir {
+pub(crate) fn filled() -> TempDir {
     let dir = TempDir::new().expect("a directory");
     for (sse, _) in captures() {
         let imported = on(dir.path(), &["import", sse.to_str().expect("a path")], "");
@@ -21,7 +21,7 @@ fn filled() -> TempDir {
 }
 
 /// Three runs, the third beside the second.
-const BRANCHES: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"one","input":{"threadId":"t","runId":"one","messages":[{"role":"user","id":"u1","content":"Hello there"}]}}
+pub(crate) const BRANCHES: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"one","input":{"threadId":"t","runId":"one","messages":[{"role":"user","id":"u1","content":"Hello there"}]}}
 {"type":"TEXT_MESSAGE_CHUNK","messageId":"a1","delta":"first "}
 {"type":"TEXT_MESSAGE_CHUNK","messageId":"a1","delta":"answer"}
 {"type":"RUN_FINISHED","threadId":"t","runId":"one"}

@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "threadline-cli",
         &[
             "threadline-agent",
+            "threadline-client",
             "threadline-log",
             "threadline-protocol",
             "threadline-server",

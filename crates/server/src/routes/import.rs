@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::time::Duration;
 use threadline_log::transfer::{ImportOptions, Imported, Importer};
 use threadline_log::{Error, ThreadId, ThreadKey};
 use threadline_protocol::stages::close::Cause;
@@ -20,6 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 /// The longest line: that of a run has the request that started it, and a record may have been written as a text.
 const LINE_BYTES_MAX: usize = 80 * 1024 * 1024;
+
+/// How much of a body that is refused is read and forgotten, and for how long.
+const REST_BYTES_MAX: usize = 64 * 1024 * 1024;
+const REST_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// What a request may say in its query.
 #[derive(Debug, Default, Deserialize)]
@@ -44,6 +49,7 @@ pub(super) async fn import(
     if app.runs().is_stopping() {
         return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));
     }
+    let owner = scope.clone();
     let options =
         ImportOptions { scope: Some(scope.clone()), default_scope: scope, thread, cause: Cause::Truncated };
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -61,8 +67,13 @@ pub(super) async fn import(
     let _gone = gone.drop_guard();
     let imported = tokio::spawn(import.run()).await;
     let imported = imported.unwrap_or_else(|error| Err(Error::Indeterminate(error.to_string()).into()))?;
-    let ids = ids(&imported.threads);
-    Ok(Json(json!({ "threadIds": ids, "runs": imported.runs, "records": imported.records })))
+    Ok(Json(json!({
+        "app": owner.app.as_str(),
+        "user": owner.user.as_str(),
+        "threadIds": ids(&imported.threads),
+        "runs": imported.runs,
+        "records": imported.records,
+    })))
 }
 
 fn ids(threads: &[ThreadKey]) -> Vec<&str> {
@@ -90,6 +101,7 @@ impl Import {
         let result = match taken {
             Ok(()) => self.importer.finish().await.map_err(Refusal::from),
             Err(refusal) => {
+                self.let_the_rest_go().await;
                 // After an error of its own it has done so.
                 let abandoned = self.importer.abandon().await;
                 if let Err(error) = abandoned {
@@ -131,6 +143,19 @@ impl Import {
             return Err(cut_off());
         }
         self.end_line().await
+    }
+
+    /// Reads and forgets a little more: who still sends when nobody reads any more is cut off, and never sees why.
+    async fn let_the_rest_go(&mut self) {
+        let rest = async {
+            let mut left = REST_BYTES_MAX;
+            while let Some(Ok(frame)) = self.body.frame().await
+                && let Some(less) = left.checked_sub(frame.data_ref().map_or(0, bytes::Bytes::len))
+            {
+                left = less;
+            }
+        };
+        let _ = timeout(REST_TIME_MAX, self.gone.run_until_cancelled(rest)).await;
     }
 
     async fn take(&mut self, data: &[u8]) -> Result<(), Refusal> {

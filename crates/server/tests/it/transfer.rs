@@ -52,7 +52,7 @@ async fn what_is_exported_can_be_imported_elsewhere() {
     let (here, there) = (talked().await, Harness::new());
     let raw = export(&here, "t", "raw").await;
     let imported = import(&there, "", raw.clone()).await.json().await;
-    assert_eq!(imported, json!({"threadIds":["t"],"runs":2,"records":6}));
+    assert_eq!(imported, json!({"app":"default","user":"default","threadIds":["t"],"runs":2,"records":6}));
     assert_eq!(export(&there, "t", "raw").await, raw);
     let (mut one, mut other) = (Vec::new(), Vec::new());
     for (server, found) in [(&here, &mut one), (&there, &mut other)] {

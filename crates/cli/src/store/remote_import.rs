@@ -1,0 +1,87 @@
+//! `threadline import --server`: threads that are sent to a server.
+
+use super::args::ImportArgs;
+use super::import::say;
+use super::remote::{Remote, Upload, escaped};
+use crate::events::{self, Command};
+use crate::report::{Entry, Failure, Report};
+use serde::Deserialize;
+use threadline_log::names::Owner;
+use threadline_log::transfer::Imported;
+use threadline_log::{Scope, ThreadId, ThreadKey};
+use threadline_protocol::codec::Place;
+
+/// How many bytes of lines are sent at once.
+const PIECE_BYTES: usize = 64 * 1024;
+
+pub(super) fn run(args: &ImportArgs, remote: &Remote, report: &mut Report<'_>) -> Result<(), Failure> {
+    let query = args.thread.as_ref().map(|id| format!("?thread={}", escaped(id.as_str())));
+    let upload = remote.upload(format!("/v1/import{}", query.unwrap_or_default()));
+    let lines = Lines { remote, upload, waiting: Vec::new(), is_export: None, is_damaged: false };
+    events::run(&args.source, report, lines)
+}
+
+/// What the server has taken in.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    app: Owner,
+    user: Owner,
+    thread_ids: Vec<ThreadId>,
+    runs: u64,
+    records: u64,
+}
+
+struct Lines<'a> {
+    remote: &'a Remote,
+    upload: Upload,
+    waiting: Vec<u8>,
+    /// Whether the input is an export, of which no line may be missing.
+    is_export: Option<bool>,
+    /// Some of the input could not be read.
+    is_damaged: bool,
+}
+
+impl Lines<'_> {
+    fn send(&mut self) -> Result<(), Failure> {
+        let piece = std::mem::take(&mut self.waiting);
+        // Why it wants no more is what it answers.
+        if piece.is_empty() || self.upload.send(piece) { Ok(()) } else { Err(Failure::Unreadable) }
+    }
+}
+
+impl Command for Lines<'_> {
+    const PRINTS_AT_THE_END: bool = true;
+
+    fn event(&mut self, json: &str, _place: Place, _report: &mut Report<'_>) -> Result<(), Failure> {
+        self.is_export.get_or_insert_with(|| json.starts_with("{\"threadline\":"));
+        // Line breaks stand only between tokens, where a space means the same.
+        let spaced = |byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte };
+        self.waiting.extend(json.bytes().map(spaced));
+        self.waiting.push(b'\n');
+        if self.waiting.len() >= PIECE_BYTES { self.send() } else { Ok(()) }
+    }
+
+    fn no_event(&mut self, place: Place, entry: &Entry<'_>, report: &mut Report<'_>) -> Result<(), Failure> {
+        self.is_damaged = true;
+        report.say(place, entry)
+    }
+
+    fn idle(&mut self) -> Result<(), Failure> {
+        self.send()
+    }
+
+    fn finish(mut self, _report: &mut Report<'_>) -> Result<(), Failure> {
+        // A thread of which something is missing must not look like a whole one.
+        if self.is_damaged && self.is_export == Some(true) {
+            self.upload.cut();
+            return Ok(());
+        }
+        // If it cannot be sent, the answer says why.
+        let _ = self.send();
+        let told: Told = self.remote.answer(self.upload)?;
+        let scope = Scope { app: told.app, user: told.user };
+        let threads = told.thread_ids.into_iter().map(|id| ThreadKey::new(scope.clone(), id)).collect();
+        say(&Imported { threads, runs: told.runs, records: told.records })
+    }
+}

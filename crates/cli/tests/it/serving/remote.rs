@@ -1,0 +1,147 @@
+//! Commands that ask a running server in place of a store: the same questions, the same answers.
+
+use super::process::Served;
+use crate::store::{BRANCHES, filled, on};
+use crate::{Ran, threadline};
+use serde_json::Value;
+use std::path::Path;
+use tempfile::TempDir;
+use threadline_testkit::upstream::{Upstream, answer};
+
+/// Runs a command on a server.
+fn at(server: &Served, args: &[&str], stdin: &str) -> Ran {
+    let url = format!("http://{}", server.client.address);
+    let args: Vec<&str> = args.iter().copied().chain(["--server", &url]).collect();
+    threadline(&args, stdin)
+}
+
+/// A store with the threads of another, and a server that holds the same.
+fn both(of: &Path) -> (TempDir, TempDir, Served) {
+    let (store, dir) = (TempDir::new().expect("a directory"), TempDir::new().expect("a directory"));
+    let server = Served::start(dir.path(), "");
+    let exported = on(of, &["export", "--all"], "");
+    for imported in
+        [on(store.path(), &["import"], exported.text()), at(&server, &["import"], exported.text())]
+    {
+        assert_eq!(imported.code, 0, "{}", imported.stderr);
+    }
+    (store, dir, server)
+}
+
+fn branches() -> TempDir {
+    let dir = TempDir::new().expect("a directory");
+    assert_eq!(on(dir.path(), &["import"], BRANCHES).code, 0);
+    dir
+}
+
+fn assert_same(store: &Path, server: &Served, args: &[&str], stdin: &str) {
+    let (here, there) = (on(store, args, stdin), at(server, args, stdin));
+    let without_incarnation = |text: &str| {
+        let lines = text.lines().map(|line| match serde_json::from_str::<Value>(line) {
+            Ok(mut json) => {
+                for place in ["/incarnation", "/thread/incarnation"] {
+                    if let Some(incarnation) = json.pointer_mut(place) {
+                        incarnation.take();
+                    }
+                }
+                json.to_string()
+            }
+            Err(_) => line.to_owned(),
+        });
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(without_incarnation(there.text()), without_incarnation(here.text()), "{args:?}");
+    assert_eq!((there.code, there.stderr), (here.code, here.stderr), "{args:?}");
+}
+
+#[test]
+fn a_server_answers_as_its_store_would() {
+    let (store, _dir, server) = both(branches().path());
+    for args in [
+        &["threads"][..],
+        &["threads", "--format", "json"],
+        &["threads", "--query", "ANOTHER hello"],
+        &["threads", "--query", "elsewhere"],
+        &["threads", "--label", "a=b"],
+        &["threads", "--archived"],
+        &["show", "t"],
+        &["show", "t", "--format", "json"],
+        &["show", "t", "--records"],
+        &["show", "t", "--records", "--format", "json"],
+        &["show", "t", "--run", "two"],
+        &["show", "t", "--at", "1"],
+        &["show", "t", "--run", "three", "--at", "6", "--format", "json"],
+        &["show", "x"],
+        &["show", "t", "--run", "x"],
+        &["show", "t", "--at", "10"],
+        &["export", "t"],
+        &["export", "--all"],
+        &["export", "t", "--form", "compact"],
+        &["export", "t", "--form", "snapshot"],
+        &["export", "x"],
+        &["clone", "t", "../copy ü"],
+        &["clone", "t", "branch", "--run", "two"],
+        &["clone", "t", "cut", "--at", "1"],
+        &["clone", "t", "cut"],
+        &["show", "../copy ü"],
+        &["show", "cut"],
+        &["delete", "cut"],
+        &["delete", "cut", "--yes"],
+        &["delete", "cut", "--yes"],
+        &["threads"],
+    ] {
+        assert_same(store.path(), &server, args, "");
+    }
+    assert_same(store.path(), &server, &["import", "--thread", "other"], BRANCHES);
+}
+
+#[test]
+fn what_clients_have_recorded_goes_through_a_server_unchanged() {
+    let (store, _dir, server) = both(filled().path());
+    assert_same(store.path(), &server, &["export", "--all"], "");
+    let exported = on(store.path(), &["export", "--all"], "");
+    // A thread that is there is not written over, and what is cut off leaves nothing.
+    let again = at(&server, &["import"], exported.text());
+    assert_eq!(again.code, 2);
+    assert!(again.stderr.contains("line 1: the thread exists"), "{}", again.stderr);
+    let one = on(branches().path(), &["export", "t"], "");
+    let lines: Vec<&str> = one.text().lines().collect();
+    let cut = at(&server, &["import"], &lines[..lines.len() - 1].join("\n"));
+    assert_eq!(cut.code, 2);
+    assert!(cut.stderr.contains("the export is cut off"), "{}", cut.stderr);
+    let mut damaged = lines.clone();
+    damaged[4] = "{\"offset\":";
+    assert_eq!(at(&server, &["import"], &damaged.join("\n")).code, 2);
+    assert_eq!(at(&server, &["show", "t"], "").code, 2, "nothing of it is there");
+    assert_eq!(at(&server, &["import"], one.text()).code, 0);
+    assert_eq!(at(&server, &["export", "t"], "").text(), one.text());
+}
+
+#[test]
+fn a_server_is_named_or_a_store() {
+    let nobody = threadline(&["threads", "--server", "http://127.0.0.1:1"], "");
+    assert_eq!(nobody.code, 3, "{}", nobody.stderr);
+    assert!(nobody.stderr.starts_with("threadline: the server cannot be asked: "), "{}", nobody.stderr);
+    for args in [
+        &["threads", "--server", "http://a", "--store", "b"][..],
+        &["show", "t", "--server", "http://a", "--app", "b"],
+        &["threads", "--server", "a"],
+        &["threads", "--server", "http://127.0.0.1:1", "--token", "a\nb"],
+    ] {
+        assert_eq!(threadline(args, "").code, 2, "{args:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_told_who_asks() {
+    let server = Upstream::start([answer("200 OK", "application/json", r#"{"threads":[]}"#)]).await;
+    let url = server.url("/base/");
+    let ran = tokio::task::spawn_blocking(move || {
+        threadline(&["threads", "--server", &url, "--token", "secret"], "")
+    });
+    let ran = ran.await.expect("it runs");
+    assert_eq!((ran.code, ran.text()), (0, "no threads\n"), "{}", ran.stderr);
+    let requests = server.requests();
+    assert_eq!(requests[0].target, "/base/v1/threads?limit=1000");
+    assert_eq!(requests[0].header("authorization"), ["Bearer secret"]);
+}
