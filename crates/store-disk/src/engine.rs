@@ -105,10 +105,9 @@ impl Submission for Pending {
     }
 
     fn complete(self: Arc<Self>, result: Result<Committed, CommitError>) {
-        let core = Arc::clone(&self.core);
         match result {
-            Ok(committed) => core.arrive(self, committed),
-            Err(error) => core.fail(self, error),
+            Ok(committed) => self.core.arrive(&self, committed),
+            Err(error) => self.core.fail(&self, error),
         }
     }
 }
@@ -143,10 +142,10 @@ impl Core {
 
     /// Takes in what is durable. Some writes become visible at once: who writes meanwhile waits for the overlay neither once
     /// for each of them, nor as long as a large group takes.
-    fn arrive(&self, pending: Arc<Pending>, committed: Committed) {
+    fn arrive(&self, pending: &Arc<Pending>, committed: Committed) {
         let Committed { is_last, start, .. } = committed;
         let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-        arrivals.push((pending, committed));
+        arrivals.push((Arc::clone(pending), committed));
         if !is_last && arrivals.len() < ARRIVALS_AT_ONCE {
             return;
         }
@@ -161,9 +160,9 @@ impl Core {
     }
 
     /// Takes in that a write has failed.
-    fn fail(&self, pending: Arc<Pending>, error: CommitError) {
+    fn fail(&self, pending: &Arc<Pending>, error: CommitError) {
         self.completed.send_modify(|count| *count += 1);
-        tell(pending, Err(error));
+        tell(Arc::clone(pending), Err(error));
     }
 
     /// Tells the background that something became durable in a segment.

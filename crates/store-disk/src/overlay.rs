@@ -32,8 +32,9 @@ pub(crate) struct Write {
 /// A part of a write.
 #[derive(Debug)]
 pub(crate) enum Item {
-    /// A fact, the tail when it became true, and the compacted events if it is a checkpoint.
-    Fact { time: Timestamp, tail: u64, fact: Fact, delta: Bytes },
+    /// A fact, the tail when it became true, and the compacted events if it is a checkpoint. Boxed, because few writes have one and
+    /// all would be as large.
+    Fact { time: Timestamp, tail: u64, fact: Box<Fact>, delta: Bytes },
     /// Records, and how many bytes they have.
     Records { head: BatchHead, bytes: u64 },
 }
@@ -170,10 +171,7 @@ impl Overlay {
 
     /// Counts a write that was submitted.
     pub(crate) fn admit(&mut self, write: &Write) {
-        for item in &write.items {
-            self.decide(write.thread, item);
-        }
-        if let Some(hot) = self.hot.get_mut(&write.thread) {
+        if let Some(hot) = self.decide(write.thread, &write.items) {
             hot.in_flight += 1;
         }
     }
@@ -184,8 +182,7 @@ impl Overlay {
             self.durable = self.durable.max(mark);
             self.unsealed.push(write.thread, item, mark);
         }
-        self.show(write.thread, &write.items);
-        if let Some(hot) = self.hot.get_mut(&write.thread) {
+        if let Some(hot) = self.show(write.thread, &write.items) {
             hot.in_flight -= 1;
         }
     }
@@ -193,30 +190,35 @@ impl Overlay {
     /// Takes in an item that was found in the journal, where both views are the same.
     pub(crate) fn replay(&mut self, thread: u64, item: &Item, mark: Mark) {
         self.durable = self.durable.max(mark);
-        self.decide(thread, item);
-        self.show(thread, std::slice::from_ref(item));
+        let items = std::slice::from_ref(item);
+        self.decide(thread, items);
+        self.show(thread, items);
     }
 
-    fn decide(&mut self, thread: u64, item: &Item) {
-        if let Item::Fact { fact: Fact::Created { key, .. }, .. } = item {
+    fn decide(&mut self, thread: u64, items: &[Item]) -> Option<&mut Hot> {
+        // What makes a thread comes first.
+        if let Some(Fact::Created { key, .. }) = items.first().and_then(Item::fact) {
             self.names.entry(key.clone()).or_default().admitted = Some(thread);
             self.threads_end = self.threads_end.max(thread + 1);
             self.hot.entry(thread).or_insert_with(|| Hot::new(key.clone()));
         }
-        let Some(hot) = self.hot.get_mut(&thread) else { return };
-        apply(&hot.key, &mut hot.admitted, item);
+        let hot = self.hot.get_mut(&thread)?;
+        for item in items {
+            apply(&hot.key, &mut hot.admitted, item);
+        }
         if hot.admitted.is_none()
             && let Some(name) = self.names.get_mut(&hot.key)
         {
             name.admitted = name.admitted.filter(|no| *no != thread);
         }
+        Some(hot)
     }
 
-    fn show(&mut self, thread: u64, items: &[Item]) {
-        let Some(hot) = self.hot.get_mut(&thread) else { return };
+    fn show(&mut self, thread: u64, items: &[Item]) -> Option<&mut Hot> {
+        let hot = self.hot.get_mut(&thread)?;
         for item in items {
             apply(&hot.key, &mut hot.durable, item);
-            match (&hot.durable, item) {
+            match (&hot.durable, item.fact()) {
                 (None, _) => {
                     if let Some(name) = self.names.get_mut(&hot.key) {
                         name.durable = name.durable.filter(|no| *no != thread);
@@ -224,13 +226,15 @@ impl Overlay {
                     self.deleted += 1;
                     hot.dirty = Dirty::default();
                 }
-                (Some(_), Item::Fact { fact: Fact::Created { .. }, .. }) => {
+                (Some(_), Some(Fact::Created { .. })) => {
                     self.names.entry(hot.key.clone()).or_default().durable = Some(thread);
                 }
-                (Some(_), Item::Fact { fact: Fact::Compacted { run }, tail, .. }) => {
-                    hot.compacted.insert(*run, *tail);
-                }
                 _ => {}
+            }
+            if let (Some(_), Item::Fact { fact, tail, .. }) = (&hot.durable, item)
+                && let Fact::Compacted { run } = **fact
+            {
+                hot.compacted.insert(run, *tail);
             }
             self.dirty_bytes += hot.dirty.note(item);
         }
@@ -238,6 +242,7 @@ impl Overlay {
             self.dirty.push(thread);
             self.dirty_bytes += DIRTY_BYTES;
         }
+        Some(hot)
     }
 
     /// The numbers of threads that have something in the journal, and of which nobody knows how they were made or deleted.
@@ -386,7 +391,7 @@ impl Dirty {
                 }
                 0
             }
-            Item::Fact { time, fact, delta, .. } => match fact {
+            Item::Fact { time, fact, delta, .. } => match &**fact {
                 Fact::Keyed { run, key, first, count } => {
                     let ack = Ack { first: *first, count: *count, time: *time, repeated: false };
                     self.keys.push((*run, key.clone(), ack));
@@ -419,7 +424,7 @@ impl Dirty {
 /// Takes an item into a state.
 pub(crate) fn apply(key: &ThreadKey, state: &mut Option<ThreadState>, item: &Item) {
     match item {
-        Item::Fact { time, fact, .. } => match fact {
+        Item::Fact { time, fact, .. } => match &**fact {
             Fact::Created { incarnation, .. } => {
                 state.get_or_insert_with(|| ThreadState::new(key.clone(), *incarnation, *time));
             }
@@ -439,6 +444,13 @@ pub(crate) fn apply(key: &ThreadKey, state: &mut Option<ThreadState>, item: &Ite
 }
 
 impl Item {
+    fn fact(&self) -> Option<&Fact> {
+        match self {
+            Self::Fact { fact, .. } => Some(fact),
+            Self::Records { .. } => None,
+        }
+    }
+
     /// The fact of an entry.
     pub(crate) fn of_fact(entry: &FactEntry) -> Result<Self, crate::entry::EntryError> {
         let fact = entry.fact()?;
@@ -450,6 +462,6 @@ impl Item {
             }
             _ => Bytes::new(),
         };
-        Ok(Self::Fact { time: entry.time, tail: entry.tail, fact, delta })
+        Ok(Self::Fact { time: entry.time, tail: entry.tail, fact: Box::new(fact), delta })
     }
 }

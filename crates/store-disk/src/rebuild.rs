@@ -95,7 +95,7 @@ fn take_facts(shelf: &Shelf, index: &Index, threads: &mut HashMap<u64, Rebuilt>)
 
 fn take_fact(threads: &mut HashMap<u64, Rebuilt>, no: u64, item: &Item) {
     let Item::Fact { fact, delta, tail, .. } = item else { return };
-    if let Fact::Created { key, .. } = fact {
+    if let Fact::Created { key, .. } = &**fact {
         threads.entry(no).or_insert_with(|| Rebuilt {
             key: key.clone(),
             state: None,
@@ -105,7 +105,7 @@ fn take_fact(threads: &mut HashMap<u64, Rebuilt>, no: u64, item: &Item) {
     }
     let Some(thread) = threads.get_mut(&no) else { return };
     overlay::apply(&thread.key, &mut thread.state, item);
-    match fact {
+    match &**fact {
         Fact::Checkpointed { run, .. } => _ = thread.words.insert(*run, search::words_of_delta(delta)),
         Fact::Compacted { run } => _ = thread.compacted.insert(*run, *tail),
         _ => {}

@@ -98,7 +98,7 @@ impl Plan {
             weight: 0,
         };
         self.frames.push(head, Arc::new(entry.body));
-        self.write.items.push(Item::Fact { time, tail: self.tail, fact, delta });
+        self.write.items.push(Item::Fact { time, tail: self.tail, fact: Box::new(fact), delta });
         self
     }
 
@@ -145,7 +145,6 @@ fn too_large(records: &[NewRecord]) -> Error {
 }
 
 /// What becomes of a write that was looked at.
-#[expect(clippy::large_enum_variant, reason = "nearly all are writes, and a box would be an allocation more")]
 enum Decision<T> {
     Write(Plan, T),
     /// There is nothing to do, once all up to an offset is durable.

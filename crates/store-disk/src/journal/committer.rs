@@ -1,5 +1,6 @@
 //! The one thread that writes groups.
 
+use super::entry::Found;
 use super::error::{CommitError, Failure};
 use super::format::{GROUP_HEADER_BYTES, Position};
 use super::frames::Committed;
@@ -8,6 +9,7 @@ use super::header::Header;
 use super::keeper::{Keeper, put_into_service};
 use super::queue::{End, Item, Queue, Submission};
 use super::segments::{Segment, Shared};
+use super::sidecar::SidecarBuilder;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ pub(super) struct Active {
     pub(super) watermark: Position,
     /// The last group is in this segment and has no entries, so that the watermark covers all that matters.
     pub(super) is_closed: bool,
+    /// Its sidecar as far as it goes. None if there were groups in the segment before: then it is read when it is full.
+    pub(super) sidecar: Option<SidecarBuilder>,
 }
 
 /// How much goes into a group.
@@ -139,8 +143,15 @@ impl Committer {
                 break;
             }
             let Some(Item::Commit(submission)) = self.taken.pop_front() else { break };
-            let start = u32::try_from(self.buffer.len()).expect("groups are shorter than segments");
-            submission.frames().encode(self.seed, &mut self.buffer);
+            let start = in_segment(self.buffer.len());
+            let Active { segment, end, sidecar, .. } = &mut self.active;
+            submission.frames().encode(self.seed, &mut self.buffer, |start, head, body| {
+                if let Some(sidecar) = sidecar {
+                    let position = Position { segment: segment.number, byte: *end + in_segment(start) };
+                    let body_bytes = in_segment(body.len());
+                    sidecar.push(&Found { position, head: *head, body_bytes, body: Some(body) });
+                }
+            });
             self.entries += submission.frames().entries();
             self.submissions.push_back((submission, start));
         }
@@ -183,7 +194,7 @@ impl Committer {
         file.write_all_at(&self.buffer, at.byte.into())
             .map_err(|e| self.shared.failed("a write", at.segment, e))?;
         file.sync_data().map_err(|e| self.shared.failed("a sync", at.segment, e))?;
-        active.end += u32::try_from(self.buffer.len()).expect("groups are shorter than segments");
+        active.end += in_segment(self.buffer.len());
         active.group += 1;
         active.watermark = Position { byte: active.end, ..at };
         active.is_closed = entries == 0;
@@ -214,12 +225,11 @@ impl Committer {
             .and_then(|file| put_into_service(&*shared.disk, file, header))
             .map_err(|error| shared.failed("a new segment", number, error))?;
         shared.segments_mut().live.insert(number, Arc::clone(&segment));
-        let full = self.active.segment.number;
-        let watermark = self.active.watermark;
-        self.active = Active::new(segment, header, watermark);
+        let next = Active::new(segment, header, self.active.watermark);
+        let full = std::mem::replace(&mut self.active, next);
         self.has_asked_for_spare = true;
         self.keeper.want_spare();
-        self.keeper.want_sidecar(full);
+        self.keeper.want_sidecar(full.segment.number, full.sidecar);
         Ok(())
     }
 
@@ -258,9 +268,15 @@ impl Active {
             group: header.first_group,
             watermark,
             is_closed: false,
+            sidecar: Some(SidecarBuilder::new()),
             segment,
         }
     }
+}
+
+/// A length or place within a group.
+fn in_segment(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("groups are shorter than segments")
 }
 
 /// If a completion panics nobody writes any more: say so, rather than let submissions wait for ever.

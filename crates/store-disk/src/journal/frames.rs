@@ -69,16 +69,23 @@ impl Frames {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
-    /// Appends them as they are written.
-    pub(super) fn encode(&self, seed: u32, bytes: &mut Vec<u8>) {
+    /// Appends them as they are written, and shows each to `visit`, with its first byte among `bytes`.
+    pub(super) fn encode(
+        &self,
+        seed: u32,
+        bytes: &mut Vec<u8>,
+        mut visit: impl FnMut(usize, &EntryHead, &[u8]),
+    ) {
         bytes.reserve(self.bytes);
         for Frame { head, body, .. } in &self.entries {
             let start = bytes.len();
             bytes.extend([0; CHECKSUM_BYTES]);
             head.put(body.bytes(), bytes);
+            let body_start = bytes.len();
             body.put(bytes);
             let (stored, rest) = bytes[start..].split_first_chunk_mut().expect("its space was just made");
             *stored = checksum(seed, rest).to_le_bytes();
+            visit(start, head, &bytes[body_start..]);
         }
     }
 }
@@ -135,11 +142,14 @@ mod tests {
             let heads: Vec<EntryHead> = heads.collect();
             heads.iter().for_each(|head| frames.push(*head, Arc::new(Bytes::from(vec![7; body_bytes]))));
             let mut bytes = vec![1; 3];
-            frames.encode(5, &mut bytes);
+            let mut visited = Vec::new();
+            frames.encode(5, &mut bytes, |start, head, body| visited.push((start, *head, body.len())));
             prop_assert_eq!(bytes.len(), 3 + frames.bytes());
             let start = Position { segment: 1, byte: 3 };
             let committed = Committed { group: 1, start, is_last: true };
-            for (head, position) in heads.into_iter().zip(committed.positions(&frames)) {
+            prop_assert_eq!(visited.len(), heads.len());
+            for ((head, position), visited) in heads.into_iter().zip(committed.positions(&frames)).zip(visited) {
+                prop_assert_eq!(visited, (position.byte as usize, head, body_bytes));
                 let layout = Layout::verified(&bytes[position.byte as usize..], 5);
                 prop_assert_eq!(layout.map(|layout| layout.head), Some(head));
             }

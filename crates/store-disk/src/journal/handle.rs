@@ -122,7 +122,7 @@ impl Journal {
                 OpenError::Io { file: segment_name(1), error }
             })?;
         }
-        sidecars_wanted.into_iter().for_each(|segment| journal.keeper.want_sidecar(segment));
+        sidecars_wanted.into_iter().for_each(|segment| journal.keeper.want_sidecar(segment, None));
         let (shared, keeper) = (Arc::clone(&journal.shared), Arc::clone(&journal.keeper));
         let committer = spawn("journal-committer", move || committer.run())?;
         journal.lock_threads().push(committer);

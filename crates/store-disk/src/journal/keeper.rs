@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Zeros are written in pieces of this size, and synced in larger ones: neither the processor nor the disk may be kept from
 /// the committer for long.
-const ZEROS_BYTES: usize = 64 << 10;
+const ZEROS_BYTES: usize = 256 << 10;
 const ZEROS_SYNC_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Default)]
@@ -29,7 +29,8 @@ enum Spare {
 #[derive(Debug, Default)]
 struct Chores {
     spare: Spare,
-    sidecars: VecDeque<u64>,
+    /// Segments that need one, with what it holds if that is known.
+    sidecars: VecDeque<(u64, Option<SidecarBuilder>)>,
     is_stopped: bool,
     /// A chore is being done.
     is_busy: bool,
@@ -46,7 +47,7 @@ pub(super) struct Keeper {
 
 enum Chore {
     Spare,
-    Sidecar(u64),
+    Sidecar(u64, Option<SidecarBuilder>),
 }
 
 impl Keeper {
@@ -66,8 +67,9 @@ impl Keeper {
         }
     }
 
-    pub(super) fn want_sidecar(&self, segment: u64) {
-        self.lock().sidecars.push_back(segment);
+    /// The segment is read if it is not known what is in it.
+    pub(super) fn want_sidecar(&self, segment: u64, known: Option<SidecarBuilder>) {
+        self.lock().sidecars.push_back((segment, known));
         self.changed.notify_all();
     }
 
@@ -109,7 +111,7 @@ impl Keeper {
                     chores.spare = spare;
                     done
                 }
-                Chore::Sidecar(segment) => write_sidecar(shared, segment),
+                Chore::Sidecar(segment, known) => write_sidecar(shared, segment, known),
             };
             let mut chores = self.lock();
             chores.is_busy = false;
@@ -131,7 +133,7 @@ impl Keeper {
                 chores.spare = Spare::Preparing;
                 Some(Chore::Spare)
             } else {
-                chores.sidecars.pop_front().map(Chore::Sidecar)
+                chores.sidecars.pop_front().map(|(segment, known)| Chore::Sidecar(segment, known))
             };
             if chore.is_some() {
                 chores.is_busy = true;
@@ -213,8 +215,9 @@ pub(super) fn new_segment(disk: &dyn Disk, header: Header) -> io::Result<Arc<Seg
     put_into_service(disk, file, header)
 }
 
-/// Reads a segment that takes no more groups and writes its sidecar, unless it is damaged or was released.
-fn write_sidecar(shared: &Shared, number: u64) -> io::Result<()> {
+/// Writes the sidecar of a segment that takes no more groups, unless it was released. It is read if it is not known what is in
+/// it; if it is damaged then, it gets none.
+fn write_sidecar(shared: &Shared, number: u64, known: Option<SidecarBuilder>) -> io::Result<()> {
     let (segment, next_group) = {
         let segments = shared.segments();
         let (Some(segment), Some(next_group)) = (segments.live.get(&number), segments.next_group(number))
@@ -225,21 +228,11 @@ fn write_sidecar(shared: &Shared, number: u64) -> io::Result<()> {
     };
     let Some(header) = segment.header else { return Ok(()) };
     let end = segment.end.load(Ordering::Acquire);
-    let mut sidecar = SidecarBuilder::new();
-    let walk = Walk {
-        file: &*segment.file,
-        size: end,
-        segment: number,
-        salt: shared.salt,
-        first_group: Some(header.first_group),
-        segment_bytes: end,
-        bound: Bound::Until(next_group),
+    let covers = Covers { segment: number, first_group: header.first_group, next_group, end };
+    let (sidecar, covers) = match known {
+        Some(sidecar) => (sidecar, covers),
+        None => read_sidecar(shared, &segment, covers)?,
     };
-    let scanned = walk.run(&mut |found| sidecar.push(&found))?;
-    if let Some(damage) = scanned.damages.first() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, damage.to_string()));
-    }
-    let covers = Covers { segment: number, first_group: header.first_group, next_group, end: scanned.end };
     let name = sidecar_tmp_name(number);
     let file = shared.disk.create(&name)?;
     file.write_all_at(&sidecar.finish(covers, shared.salt)?, 0)?;
@@ -251,4 +244,24 @@ fn write_sidecar(shared: &Shared, number: u64) -> io::Result<()> {
     }
     shared.disk.rename(&name, &sidecar_name(number))?;
     shared.disk.sync_dir()
+}
+
+/// Reads a segment up to what it may cover.
+fn read_sidecar(shared: &Shared, segment: &Segment, covers: Covers) -> io::Result<(SidecarBuilder, Covers)> {
+    let Covers { segment: number, first_group, next_group, end } = covers;
+    let mut sidecar = SidecarBuilder::new();
+    let walk = Walk {
+        file: &*segment.file,
+        size: end,
+        segment: number,
+        salt: shared.salt,
+        first_group: Some(first_group),
+        segment_bytes: end,
+        bound: Bound::Until(next_group),
+    };
+    let scanned = walk.run(&mut |found| sidecar.push(&found))?;
+    if let Some(damage) = scanned.damages.first() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, damage.to_string()));
+    }
+    Ok((sidecar, Covers { end: scanned.end, ..covers }))
 }

@@ -176,7 +176,7 @@ impl Opening<'_> {
             self.recovery.cut = scanned.cut.clone();
             let active = Active::new(segment, header, self.end);
             let group = scanned.next_group.unwrap_or(header.first_group);
-            return Ok(Active { group, is_closed: *entries == 0, ..active });
+            return Ok(Active { group, is_closed: *entries == 0, sidecar: None, ..active });
         }
         if let (Some(Scanned { last: None, cut: Some(cut), damages, .. }), Some(file)) = (&last, file)
             && damages.is_empty()

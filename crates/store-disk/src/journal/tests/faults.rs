@@ -185,7 +185,11 @@ fn what_comes_while_a_new_segment_fails_is_refused() {
 fn a_completion_that_panics_stops_the_journal_and_nobody_waits() {
     let disk = SimDisk::new();
     let (journal, _) = Journal::open(Arc::new(disk), &options(1 << 16), |_| {}).unwrap();
-    journal.submit(frames([0]), |_| panic!("as it should in this test")).unwrap();
+    let held = hold(&journal, 0);
+    journal.submit(frames([1]), |_| panic!("as it should in this test")).unwrap();
+    let of_the_same_group = submit(&journal, frames([2]));
+    drop(held);
+    assert!(matches!(of_the_same_group.recv().unwrap(), Err(CommitError::Indeterminate(_))));
     assert!(journal.close().is_err());
-    assert!(matches!(journal.submit(frames([1]), |_| {}), Err(SubmitError::Unavailable(_))));
+    assert!(matches!(journal.submit(frames([3]), |_| {}), Err(SubmitError::Unavailable(_))));
 }
