@@ -1,6 +1,7 @@
 //! The client against agents that play scripts over loopback.
 
 mod answers;
+mod asking;
 mod capabilities;
 mod connections;
 mod limits;
