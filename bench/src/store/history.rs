@@ -2,11 +2,12 @@
 
 use super::load::{close, fill};
 use super::plans::Scale;
-use super::subject::{Durability, Reads, Tally};
+use super::subject::{Durability, Parts, Reads, Tally};
 use crate::corpus::Deltas;
 use crate::corpus::random::Random;
 use crate::disk::evict;
 use crate::quantiles::Quantiles;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,9 +27,9 @@ const WARM_PASSES: usize = 3;
 #[derive(Debug)]
 pub(super) struct Filled {
     long: Vec<Long>,
-    /// What it takes on the disk, in times of the JSON: as it was written, and settled.
-    pub(super) unsealed: f64,
-    pub(super) sealed: f64,
+    /// What it takes on the disk: as it was written, and settled.
+    unsealed: Parts,
+    sealed: Parts,
     pub(super) raw_bytes: u64,
     /// Tails that were read before anything settled.
     pub(super) live_tail: Speed,
@@ -89,11 +90,30 @@ pub(super) fn prepare<S: Reads>(dir: &Path, scale: &Scale) -> io::Result<Filled>
         subject.settle().await?;
         close(subject).await?;
         let raw_bytes = u64::try_from(raw_bytes).map_err(io::Error::other)?;
-        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-        let against_raw = |bytes: u64| bytes as f64 / raw_bytes as f64;
-        let sealed = against_raw(S::bytes_at_rest(dir)?);
-        Ok(Filled { long, unsealed: against_raw(unsealed), sealed, raw_bytes, live_tail })
+        Ok(Filled { long, unsealed, sealed: S::bytes_at_rest(dir)?, raw_bytes, live_tail })
     })
+}
+
+impl Filled {
+    /// What all of it takes on the disk in times of the JSON, as it was written, and settled.
+    pub(super) fn at_rest(&self) -> [f64; 2] {
+        [&self.unsealed, &self.sealed].map(|parts| self.against_raw(parts.values().sum()))
+    }
+
+    /// The same for each part of it.
+    pub(super) fn parts_at_rest(&self) -> Vec<(&'static str, [f64; 2])> {
+        let names: BTreeSet<&'static str> = self.unsealed.keys().chain(self.sealed.keys()).copied().collect();
+        let bytes = |parts: &Parts, name| self.against_raw(parts.get(name).copied().unwrap_or_default());
+        names
+            .into_iter()
+            .map(|name| (name, [&self.unsealed, &self.sealed].map(|parts| bytes(parts, name))))
+            .collect()
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn against_raw(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.raw_bytes as f64
+    }
 }
 
 /// Reads other threads than the last repeat did.

@@ -3,8 +3,9 @@
 //! The engine makes a start of its own for each run, before what the source says. It is a record like others, with an offset, but
 //! nobody has appended it: what is read is counted without.
 
-use super::subject::{Batch, Durability, Follower, Live, Reads, Subject, Tally};
+use super::subject::{Batch, Durability, Follower, Live, Parts, Reads, Subject, Tally};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -214,23 +215,32 @@ fn used_bytes(path: &Path) -> io::Result<u64> {
 }
 
 impl Reads for Ours {
-    fn bytes_at_rest(dir: &Path) -> io::Result<u64> {
-        let mut bytes = 0;
+    fn bytes_at_rest(dir: &Path) -> io::Result<Parts> {
+        let mut parts = Parts::new();
         for entry in fs::read_dir(dir)? {
             let (path, metadata) = {
                 let entry = entry?;
                 (entry.path(), entry.metadata()?)
             };
-            let is = |extension: &str| path.extension().is_some_and(|found| found == extension);
-            bytes += match metadata.is_dir() {
-                true => Self::bytes_at_rest(&path)?,
+            if metadata.is_dir() {
+                for (part, bytes) in Self::bytes_at_rest(&path)? {
+                    *parts.entry(part).or_default() += bytes;
+                }
+                continue;
+            }
+            let (part, bytes) = match path.extension().and_then(OsStr::to_str) {
                 // The segment that is made ahead.
-                false if is("tmp") => 0,
-                false if is("log") => used_bytes(&path)?,
-                false => metadata.blocks() * 512,
+                Some("tmp") => continue,
+                Some("log") => ("journal", used_bytes(&path)?),
+                Some("idx") => ("sidecars", metadata.blocks() * 512),
+                Some("blk") => ("history", metadata.blocks() * 512),
+                Some("sqlite") => ("catalogue", metadata.blocks() * 512),
+                Some("sqlite-wal" | "sqlite-shm") => ("the catalogue's log", metadata.blocks() * 512),
+                _ => ("other files", metadata.blocks() * 512),
             };
+            *parts.entry(part).or_default() += bytes;
         }
-        Ok(bytes)
+        Ok(parts)
     }
 
     async fn settle(&self) -> io::Result<()> {

@@ -206,7 +206,7 @@ fn latency(
     Table { title, note: note.to_owned(), columns: columns(&names), rows }
 }
 
-fn reading(folder: &Folder, scale: &Scale) -> io::Result<[Table; 3]> {
+fn reading(folder: &Folder, scale: &Scale) -> io::Result<[Table; 4]> {
     let mut stores = Vec::new();
     for candidate in READERS {
         let dir = folder.sub(candidate.name)?;
@@ -236,7 +236,7 @@ fn reading(folder: &Folder, scale: &Scale) -> io::Result<[Table; 3]> {
     for (row, filled) in tail.rows.iter_mut().zip(&filled) {
         row.cells.push(Cell::Whole(filled.live_tail.events_per_second));
     }
-    Ok([history, tail, at_rest(&filled)])
+    Ok([history, tail, at_rest(&filled), parts_at_rest(&filled)])
 }
 
 fn speeds(
@@ -269,13 +269,30 @@ fn speeds(
 }
 
 fn at_rest(filled: &[&Filled]) -> Table {
-    let rows = READERS.iter().zip(filled).map(|(candidate, filled)| {
-        row(candidate, vec![Cell::Times(filled.unsealed), Cell::Times(filled.sealed)])
-    });
+    let rows = READERS
+        .iter()
+        .zip(filled)
+        .map(|(candidate, filled)| row(candidate, filled.at_rest().map(Cell::Times).to_vec()));
     let raw = filled.first().map_or(0, |filled| filled.raw_bytes >> 20);
     Table {
         title: "Bytes at rest".to_owned(),
         note: format!("In times of the JSON, which is {raw} MiB of English prose in pieces."),
+        columns: columns(&["unsealed / JSON", "sealed / JSON"]),
+        rows: rows.collect(),
+    }
+}
+
+fn parts_at_rest(filled: &[&Filled]) -> Table {
+    let ours = READERS.iter().zip(filled).find(|(candidate, _)| candidate.is_ours);
+    let parts = ours.map(|(_, filled)| filled.parts_at_rest()).unwrap_or_default();
+    let rows = parts.into_iter().map(|(name, bytes)| Row {
+        name,
+        is_ours: true,
+        cells: bytes.map(Cell::Fine).to_vec(),
+    });
+    Table {
+        title: "Parts of ours at rest".to_owned(),
+        note: "The same for each part of our store.".to_owned(),
         columns: columns(&["unsealed / JSON", "sealed / JSON"]),
         rows: rows.collect(),
     }

@@ -1,6 +1,7 @@
 //! What a store has to do to be measured.
 
 use crate::disk;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -36,11 +37,14 @@ pub(crate) trait Subject: Sized + Send + Sync + 'static {
     fn close(self) -> impl Future<Output = io::Result<()>> + Send;
 }
 
+/// How much of the disk the parts of a store take, by their names.
+pub(crate) type Parts = BTreeMap<&'static str, u64>;
+
 /// Reads what was appended.
 pub(crate) trait Reads: Subject {
     /// How much of the disk it takes, in a folder that it has settled in or not.
-    fn bytes_at_rest(dir: &Path) -> io::Result<u64> {
-        disk::allocated_bytes(dir)
+    fn bytes_at_rest(dir: &Path) -> io::Result<Parts> {
+        Ok(Parts::from([("files", disk::allocated_bytes(dir)?)]))
     }
 
     /// Brings what is finished into the form that it keeps: sealed, or compacted.
