@@ -4,8 +4,9 @@ use crate::harness::{Answer, Frame, Harness, folded, kinds, messages, request, u
 use crate::puppet::Strings;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use threadline_log::buffered::{Aggregator, Aggregators};
+use threadline_log::buffered::{Aggregator, Aggregators, Merging};
 use threadline_log::{MemoryStore, NewRecord, RunNo};
 use threadline_server::Settings;
 use threadline_server::settings::Mode;
@@ -334,4 +335,49 @@ async fn aggregators_may_be_ones_own() {
     assert_eq!(kinds(&answer.all().await), ["RUN_STARTED", "CUSTOM", "RUN_FINISHED"]);
     let page = server.get("/v1/threads/t/events", &[]).await.json().await;
     assert_eq!(page["records"].as_array().unwrap().len(), 2);
+}
+
+/// Runs of a thread that overlap share its aggregator, and none of them gets what is another's.
+#[tokio::test(start_paused = true)]
+async fn a_thread_has_one_aggregator() {
+    let made = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&made);
+    let aggregators = Aggregators::new(move |thread| {
+        assert_eq!(thread.thread.as_str(), "t");
+        counted.fetch_add(1, Ordering::SeqCst);
+        Arc::new(Merging::default())
+    });
+    let server = Harness::made(Arc::new(MemoryStore::new()), buffered(|_| {}), |app| {
+        app.with_aggregators(aggregators)
+    });
+    let agent = server.agent.next_run();
+    let first = server.post("/agui", &request("r1", &json!([]))).await;
+    agent.say(&finished());
+    first.all().await;
+    drop(agent);
+    pass(SECOND).await;
+    let before = made.load(Ordering::SeqCst);
+    let runs = ["r2", "r3"];
+    let agents = runs.map(|_| server.agent.next_run());
+    let mut answers = Vec::new();
+    for run in runs {
+        let mut fork = request(run, &json!([]));
+        fork["parentRunId"] = json!("r1");
+        answers.push(server.post("/agui", &fork).await);
+    }
+    for delta in ["one ", "two"] {
+        for (run, agent) in runs.iter().zip(&agents) {
+            agent.say(&piece(&format!("{run}:{delta}")));
+            pass(SECOND / 10).await;
+        }
+    }
+    agents.iter().for_each(|agent| agent.say(&finished()));
+    for answer in answers {
+        answer.all().await;
+    }
+    assert_eq!(made.load(Ordering::SeqCst), before + 1);
+    for run in runs {
+        let held = server.get(&format!("/v1/threads/t/messages?run={run}"), &[]).await.json().await;
+        assert_eq!(held["messages"][0]["content"], format!("{run}:one {run}:two"));
+    }
 }
