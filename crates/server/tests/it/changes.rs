@@ -34,6 +34,7 @@ async fn a_list_is_told_and_then_what_changes() {
     assert_eq!(next(&mut changes).await, thread("b", "finished", "Two"));
     assert_eq!(next(&mut changes).await, thread("a", "finished", "One"));
     assert_eq!(next(&mut changes).await, nothing("listed"));
+    assert_eq!([next(&mut theirs).await, next(&mut theirs).await], [nothing("list"), nothing("listed")]);
     let name = json!({"name":"Uno"});
     server.ask(Method::PATCH, "/v1/threads/a", Some(&name)).await;
     assert_eq!(next(&mut changes).await, thread("a", "finished", "Uno"));
@@ -43,7 +44,10 @@ async fn a_list_is_told_and_then_what_changes() {
     assert_eq!(next(&mut changes).await, thread("c", "finished", "Three"));
     server.ask(Method::DELETE, "/v1/threads/b", None).await;
     assert_eq!(next(&mut changes).await, ("deleted".to_owned(), json!("b")));
-    assert_eq!([next(&mut theirs).await, next(&mut theirs).await], [nothing("list"), nothing("listed")]);
+    let event = r#"{"type":"CUSTOM","name":"n","value":1}"#.to_owned();
+    let headers = [("x-user", "other"), ("content-type", "application/x-ndjson")];
+    assert_eq!(server.post_with("/v1/threads/a/events?run=r", &headers, event).await.status, 200);
+    assert_eq!(next(&mut theirs).await, ("thread".to_owned(), json!(["a", "running", null])));
     server.app.shut_down().await;
     assert_eq!((changes.next().await, theirs.next().await), (None, None), "neither was told anything else");
 }

@@ -109,8 +109,14 @@ async fn messages_page_backwards_as_they_were() {
         let Some(before) = page["before"].as_str() else { break };
         path = format!("messages?limit=3&before={before}");
         if pages.len() == 1 {
-            // What is said meanwhile does not move them.
-            server.talk("t", "later", "More", "Indeed").await;
+            // What is said meanwhile, on another branch, does not change them.
+            let agent = server.agent.next_run();
+            let mut fork = request("fork", &json!([user("else", "Else")]));
+            fork["parentRunId"] = "r0".into();
+            let answer = server.post("/agui", &fork).await;
+            agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":"fork"}));
+            answer.all().await;
+            assert_eq!(get(&server, "messages").await["messages"].as_array().unwrap().len(), 3);
         }
     }
     assert_eq!(json!(pages), json!([said[7..], said[4..7], said[1..4], said[..1]]));
