@@ -21,6 +21,11 @@ pub(crate) trait Command {
     /// Whether it writes nothing before the last event was taken, so that a terminal is free for something else.
     const PRINTS_AT_THE_END: bool = false;
 
+    /// How large a line and an event may be.
+    fn limits() -> Limits {
+        Limits::default()
+    }
+
     /// Takes the next event. That the text is one is for the command to see.
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure>;
 
@@ -82,12 +87,12 @@ fn feed<C: Command>(
             }
             let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes).trim_ascii_start();
             let format = if text.starts_with(b"[") { Format::JsonArray } else { Format::JsonDocument };
-            InputDecoder::with_format(format, Limits::default())
+            InputDecoder::with_format(format, C::limits())
         }
-        Some(InputFormat::Jsonl) => InputDecoder::with_format(Format::Jsonl, Limits::default()),
-        Some(InputFormat::Sse) => InputDecoder::with_format(Format::Sse, Limits::default()),
-        Some(InputFormat::Proto) => InputDecoder::with_format(Format::Proto, Limits::default()),
-        None => InputDecoder::new(Limits::default()),
+        Some(InputFormat::Jsonl) => InputDecoder::with_format(Format::Jsonl, C::limits()),
+        Some(InputFormat::Sse) => InputDecoder::with_format(Format::Sse, C::limits()),
+        Some(InputFormat::Proto) => InputDecoder::with_format(Format::Proto, C::limits()),
+        None => InputDecoder::new(C::limits()),
     };
     loop {
         if bytes.is_empty() {

@@ -7,7 +7,8 @@ use super::remote_import;
 use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report, Severity, printable};
 use std::io::{self, Write};
-use threadline_log::transfer::{ImportOptions, Imported, Importer};
+use threadline_log::transfer::{ImportOptions, Imported, Importer, LINE_BYTES_MAX};
+use threadline_protocol::Limits;
 use threadline_protocol::codec::Place;
 use threadline_protocol::stages::close::Cause;
 
@@ -43,6 +44,11 @@ struct Import<'a> {
 
 impl Command for Import<'_> {
     const PRINTS_AT_THE_END: bool = true;
+
+    /// Lines of exports hold more than an event.
+    fn limits() -> Limits {
+        Limits { event_bytes_max: LINE_BYTES_MAX, line_bytes_max: LINE_BYTES_MAX }
+    }
 
     fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
         let Err(error) = self.opened.wait(self.importer.push(json)) else { return Ok(()) };

@@ -7,8 +7,9 @@ use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report};
 use serde::Deserialize;
 use threadline_log::names::Owner;
-use threadline_log::transfer::Imported;
+use threadline_log::transfer::{Imported, LINE_BYTES_MAX};
 use threadline_log::{Scope, ThreadId, ThreadKey};
+use threadline_protocol::Limits;
 use threadline_protocol::codec::Place;
 
 /// How many bytes of lines are sent at once.
@@ -52,6 +53,11 @@ impl Lines<'_> {
 
 impl Command for Lines<'_> {
     const PRINTS_AT_THE_END: bool = true;
+
+    /// Lines of exports hold more than an event.
+    fn limits() -> Limits {
+        Limits { event_bytes_max: LINE_BYTES_MAX, line_bytes_max: LINE_BYTES_MAX }
+    }
 
     fn event(&mut self, json: &str, _place: Place, _report: &mut Report<'_>) -> Result<(), Failure> {
         self.is_export.get_or_insert_with(|| json.starts_with("{\"threadline\":"));

@@ -58,6 +58,20 @@ fn an_export_that_is_imported_gives_the_same_export() {
 }
 
 #[test]
+fn what_an_event_may_hold_an_export_can() {
+    let (first, second) = (TempDir::new().expect("a directory"), TempDir::new().expect("a directory"));
+    let value = "x".repeat(10 * 1024 * 1024 - 100);
+    let large = format!(r#"{{"type":"CUSTOM","name":"large","value":"{value}"}}"#);
+    let recording = format!("{{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}}\n{large}\n");
+    assert_eq!(on(first.path(), &["import"], &recording).code, 0);
+    let exported = on(first.path(), &["export", "t"], "");
+    assert!(exported.text().lines().any(|line| line.len() > 10 * 1024 * 1024));
+    let imported = on(second.path(), &["import"], exported.text());
+    assert_eq!(imported.code, 0, "{}", imported.stderr);
+    assert_eq!(on(second.path(), &["export", "t"], "").stdout, exported.stdout);
+}
+
+#[test]
 fn recordings_keep_their_bytes() {
     let store = filled();
     for (_, jsonl) in captures() {

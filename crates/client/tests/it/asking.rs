@@ -30,18 +30,18 @@ async fn a_path_lies_below_the_url_and_the_answer_comes_in_pieces() {
 
 /// Takes one request to its end, chunks and all, or to where it is cut off, and answers.
 async fn taken(listener: TcpListener) -> String {
-    let (mut io, _) = listener.accept().await.unwrap();
+    let (mut io, _) = listener.accept().await.expect("a connection");
     let mut request = Vec::new();
-    while !request.ends_with(b"\r\n0\r\n\r\n") && io.read_buf(&mut request).await.unwrap() > 0 {}
+    while !request.ends_with(b"\r\n0\r\n\r\n") && io.read_buf(&mut request).await.expect("bytes") > 0 {}
     // Whoever has cut it off does not listen.
     let _ = io.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await;
-    String::from_utf8(request).unwrap()
+    String::from_utf8(request).expect("text")
 }
 
 async fn send(pieces: Vec<io::Result<Bytes>>) -> (Result<Vec<u8>, ClientError>, String) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let endpoint = Endpoint::new(&url, EndpointOptions::default()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let endpoint = Endpoint::new(&url, EndpointOptions::default()).expect("a url");
     let (sender, sent) = channel(1);
     let asking = async {
         let answer = endpoint.ask(Method::POST, "/lines", Payload::Lines(sent)).await?;
@@ -49,7 +49,7 @@ async fn send(pieces: Vec<io::Result<Bytes>>) -> (Result<Vec<u8>, ClientError>, 
     };
     let sending = async move {
         for piece in pieces {
-            sender.send(piece).await.unwrap();
+            sender.send(piece).await.expect("somebody who takes it");
         }
     };
     let (answer, request, ()) = tokio::join!(asking, taken(listener), sending);

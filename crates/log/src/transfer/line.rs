@@ -12,6 +12,10 @@ use serde_json::value::RawValue;
 /// The version of the format.
 pub(super) const EXPORT_VERSION: u32 = 1;
 
+/// The longest line of an export that is taken in: that of a run has the request that started it, and records that are no JSON are
+/// written as texts, or in hexadecimal digits.
+pub const LINE_BYTES_MAX: usize = 80 * 1024 * 1024;
+
 /// A line, of which only the members of one kind are there.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -7,4 +7,4 @@ mod line;
 
 pub use export::{ExportForm, Exporter};
 pub use import::{ImportOptions, Imported, Importer};
-pub use line::record_json;
+pub use line::{LINE_BYTES_MAX, record_json};

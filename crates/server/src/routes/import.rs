@@ -13,14 +13,11 @@ use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-use threadline_log::transfer::{ImportOptions, Imported, Importer};
+use threadline_log::transfer::{ImportOptions, Imported, Importer, LINE_BYTES_MAX};
 use threadline_log::{Error, ThreadId, ThreadKey};
 use threadline_protocol::stages::close::Cause;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-
-/// The longest line: that of a run has the request that started it, and a record may have been written as a text.
-const LINE_BYTES_MAX: usize = 80 * 1024 * 1024;
 
 /// How much of a body that is refused is read and forgotten, and for how long.
 const REST_BYTES_MAX: usize = 64 * 1024 * 1024;
