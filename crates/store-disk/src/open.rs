@@ -47,7 +47,7 @@ impl DiskOptions {
         Self {
             dir: dir.into(),
             time: Timestamp(0),
-            segment_bytes: 64 << 20,
+            segment_bytes: journal::SEGMENT_BYTES,
             segments_waiting_max: 4,
             overlay_bytes_max: 256 << 20,
             threads_max: 10_000,

@@ -16,7 +16,7 @@
 //!
 //! # Segment
 //!
-//! As long as its header says (64 MiB by default) from the day it is put into service: a file that is shorter was cut.
+//! As long as its header says (40 MiB by default) from the day it is put into service: a file that is shorter was cut.
 //! The header is there twice, at bytes 0 and 512, each copy one sector of 512 bytes:
 //!
 //! | byte | size | what |

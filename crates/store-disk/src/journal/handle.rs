@@ -20,6 +20,10 @@ use std::thread::JoinHandle;
 /// Most entries are read at once with that many bytes.
 const READ_BYTES: usize = 4096;
 
+/// The length of segments by default. Opening after a crash reads the last one, whose records share their beginnings: these are as many
+/// as 64 MiB would hold if they did not.
+pub(crate) const SEGMENT_BYTES: u32 = 40 << 20;
+
 /// How a journal works.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -43,7 +47,7 @@ impl Options {
     pub fn new(salt: Salt) -> Self {
         Self {
             salt,
-            segment_bytes: 64 << 20,
+            segment_bytes: SEGMENT_BYTES,
             group_bytes_max: 4 << 20,
             group_submissions_max: 4096,
             submission_bytes_max: 32 << 20,
