@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 use thiserror::Error;
 use threadline_log::delivery::UnknownEvents;
+use threadline_log::names::Owner;
 
 /// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -52,14 +53,47 @@ pub enum SettingsError {
     /// A path that is there already.
     #[error("two routes have the same path. path={0}")]
     PathTaken(String),
+    /// A name of an app or a user that is none.
+    #[error("no name for {0}: {1}")]
+    Name(&'static str, String),
+    /// A limit that leaves nothing.
+    #[error("{0} must not be 0: nothing could be served")]
+    Zero(&'static str),
 }
 
 impl Settings {
-    /// Whether routes can be made of them.
+    /// Whether a server can be made of them.
     ///
     /// # Errors
-    /// If a path or an origin is none, or a path is there twice.
+    /// If a path or an origin is none, or a path is there twice; if a name is none; if a limit leaves nothing.
     pub fn check(&self) -> Result<(), SettingsError> {
+        self.check_paths()?;
+        for (name, value) in [("scope.app", &self.scope.app), ("scope.user", &self.scope.user)] {
+            Owner::new(value).map_err(|error| SettingsError::Name(name, error.to_string()))?;
+        }
+        let (http, limits) = (&self.http, &self.limits);
+        for (name, is_zero) in [
+            ("http.request_bytes_max", http.request_bytes_max == 0),
+            ("http.header_timeout", http.header_timeout.is_zero()),
+            ("http.body_timeout", http.body_timeout.is_zero()),
+            ("http.write_timeout", http.write_timeout.is_zero()),
+            ("http.connections_max", http.connections_max == 0),
+            ("limits.runs_max", limits.runs_max == 0),
+            ("limits.runs_per_scope_max", limits.runs_per_scope_max == 0),
+            ("limits.streams_max", limits.streams_max == 0),
+            ("limits.streams_per_scope_max", limits.streams_per_scope_max == 0),
+        ] {
+            if is_zero {
+                return Err(SettingsError::Zero(name));
+            }
+        }
+        match self.http.origins.iter().find(|origin| !is_origin(origin)) {
+            Some(origin) => Err(SettingsError::Origin(origin.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn check_paths(&self) -> Result<(), SettingsError> {
         let Paths { base, run, run_alias, connect, history, cancel, capabilities } = &self.paths;
         let mut taken: HashSet<&str> = HashSet::from(["/agents", "/healthz", "/readyz", "/metrics"]);
         for path in [base, run, run_alias, connect, history, cancel, capabilities] {
@@ -75,10 +109,7 @@ impl Settings {
                 return Err(SettingsError::PathTaken(path.clone()));
             }
         }
-        match self.http.origins.iter().find(|origin| !is_origin(origin)) {
-            Some(origin) => Err(SettingsError::Origin(origin.clone())),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -477,5 +508,16 @@ mod tests {
         }
         assert_eq!(read("[http]\norigins = [\"http://[::1]:3000\"]").unwrap().check(), Ok(()));
         assert_eq!(read("[paths]\nrun = \"\"\nbase = \"/x\"").unwrap().check(), Ok(()));
+        let long = format!("[scope]\nuser = \"{}\"", "u".repeat(257));
+        assert!(matches!(read(&long).unwrap().check(), Err(SettingsError::Name("scope.user", _))));
+        for (http, name) in [
+            ("body_timeout = \"0\"", "http.body_timeout"),
+            ("header_timeout = \"0\"", "http.header_timeout"),
+            ("write_timeout = \"0\"", "http.write_timeout"),
+            ("connections_max = 0", "http.connections_max"),
+            ("request_bytes_max = 0", "http.request_bytes_max"),
+        ] {
+            assert_eq!(read(&format!("[http]\n{http}")).unwrap().check(), Err(SettingsError::Zero(name)));
+        }
     }
 }
