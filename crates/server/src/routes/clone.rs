@@ -1,6 +1,7 @@
 //! `POST /v1/threads/{thread}/clone`: a copy of a thread, or of a part of it.
 
 use super::body;
+use super::description::pointer;
 use super::parameters::Name;
 use super::threads::shown;
 use crate::access::Caller;
@@ -55,7 +56,7 @@ impl Wanted {
         let Value::Object(members) = body else { return Err(Refusal::input("", "expected an object")) };
         let (mut thread, mut run, mut at) = (None, None, None);
         for (name, value) in members {
-            let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+            let pointer = pointer(&[&name]);
             let wrong = |message: &str| Refusal::input(&pointer, message);
             match (name.as_str(), &value) {
                 ("threadId", Value::String(id)) => {

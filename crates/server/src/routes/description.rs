@@ -75,6 +75,7 @@ pub(super) fn check_count(metadata: &Metadata, change: &MetadataChange) -> Resul
     Ok(())
 }
 
-fn pointer(names: &[&str]) -> String {
+/// The place of a member.
+pub(super) fn pointer(names: &[&str]) -> String {
     names.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
 }
