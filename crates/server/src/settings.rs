@@ -325,7 +325,7 @@ impl Default for RunSettings {
             history: History::default(),
             on_busy: OnBusy::default(),
             unknown: UnknownEvents::Drop,
-            run_bytes_max: 1024 * 1024 * 1024,
+            run_bytes_max: 128 * 1024 * 1024,
             run_timeout: Some(Duration::from_hours(1)),
             after_end_timeout: Duration::from_secs(5),
             append_timeout: Duration::from_mins(5),

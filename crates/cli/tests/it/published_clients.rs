@@ -138,3 +138,33 @@ fn a_second_client_joins_a_run_of_an_agent_elsewhere() {
         assert_eq!(second, first, "{library}");
     }
 }
+
+/// A plain client with the Python models reads a run, and after the server was killed and started anew its history.
+#[test]
+fn the_python_models_read_what_the_server_kept() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = ["--store", dir.path().to_str().expect("text")];
+    let mut python = Peer::PythonClients.start();
+    let mut frames = |url: String, body: Value| {
+        let post = json!({"op": "post", "client": "p", "url": url, "body": body});
+        let [posted, read] =
+            [post, json!({"op": "read", "client": "p"})].map(|ask| python.ask(&[ask]).remove(0));
+        assert_eq!((&posted["status"], &read["ended"]), (&json!(200), &json!(true)), "{posted} {read}");
+        read["frames"].as_array().expect("frames").clone()
+    };
+    let user = json!({"id": "u", "role": "user", "content": "tool"});
+    let body = |run: &str, messages: Value| {
+        json!({"threadId": "t", "runId": run, "state": {}, "messages": messages, "tools": [], "context": [],
+            "forwardedProps": {}})
+    };
+    let served = Served::start(&store);
+    let run = frames(format!("{}/agui", served.url), body("r", json!([user])));
+    assert!(run.len() > 5, "{run:?}");
+    let history = frames(format!("{}/history", served.url), body("h1", json!([])));
+    drop(served);
+    let served = Served::start(&store);
+    let again = frames(format!("{}/history", served.url), body("h1", json!([])));
+    assert_eq!(again, history);
+    let snapshot = history.iter().find(|frame| frame.to_string().contains("MESSAGES_SNAPSHOT"));
+    assert!(snapshot.is_some_and(|frame| frame.to_string().contains("You wrote")), "{history:?}");
+}

@@ -49,10 +49,13 @@ fn mount(arguments: &[&str], place: &Path) {
 /// How often a server is asked whether it is ready.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// An agent without end, whose events are large.
+/// An agent without end, whose events are large. Each is unlike the one before it, which the store would not write twice.
 async fn flood() -> Upstream {
-    let event = format!(r#"{{"type":"CUSTOM","name":"flood","value":"{}"}}"#, "x".repeat(256 << 10));
-    let script = stream(Step::Write(": here it comes\n".into()), Step::Repeat(sse_body(&[&event]).into()));
+    let event = |letter: &str| {
+        format!(r#"{{"type":"CUSTOM","name":"flood","value":"{}"}}"#, letter.repeat(256 << 10))
+    };
+    let events = sse_body(&[&event("x"), &event("y")]);
+    let script = stream(Step::Write(": here it comes\n".into()), Step::Repeat(events.into()));
     Upstream::start([script]).await
 }
 
