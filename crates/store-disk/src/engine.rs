@@ -335,12 +335,26 @@ pub(crate) fn keep_catalogue(core: &Core, engine: &Weak<Engine>) {
 
 /// Seals segments when they are full, until it is told to end.
 pub(crate) fn keep_sealing(core: &Core, engine: &Weak<Engine>) {
+    let_others_go_first();
     let mut last = 0;
     while let Some(segment) = core.wait_for_segment(last) {
         last = segment;
         let Some(engine) = engine.upgrade() else { return };
         // The segments stay, and are tried again after the next one. Whoever asks for the store's health is told.
         _ = engine.seal(segment, false);
+    }
+}
+
+/// A tenth of the share that others have: what waits to be sealed must not grow without end.
+#[cfg(target_os = "linux")]
+const SEALING_NICE: i32 = 10;
+
+/// Packing takes much of a processor, and nobody waits for it. On Linux priorities are those of threads.
+fn let_others_go_first() {
+    #[cfg(target_os = "linux")]
+    {
+        // Where it may not be, it goes on as it is.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), SEALING_NICE);
     }
 }
 
