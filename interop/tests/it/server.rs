@@ -6,6 +6,7 @@ mod demo;
 mod fixture;
 mod going_away;
 mod history;
+mod inside;
 mod interrupts;
 mod joining;
 mod node;

@@ -9,11 +9,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
-use threadline_log::{MemoryStore, Timestamp};
+use threadline_log::names::Owner;
+use threadline_log::{MemoryStore, Scope, Timestamp};
 use threadline_server::access::tokens::{Token, mint};
 use threadline_server::access::{Authority, Permission};
+use threadline_server::scope::{Asked, ScopeResolver};
 use threadline_server::settings::AuthSettings;
-use threadline_server::{Endpoint, Settings, endpoints};
+use threadline_server::{App, Code, Endpoint, Refusal, Settings, endpoints};
 
 /// A server whose callers need tokens.
 struct Guarded {
@@ -261,4 +263,30 @@ async fn pages_of_listed_origins_may_call_and_see_refusals() {
     let foreign = server.post_with("/agui", &[("origin", "https://evil.example")], "{}".to_owned()).await;
     assert!(!foreign.headers.contains_key("access-control-allow-origin"));
     assert_eq!(foreign.refusal().await.1, "origin_not_allowed");
+}
+
+/// Whose a request is, by something that no setting can say.
+#[derive(Debug)]
+struct ByHost;
+
+impl ScopeResolver for ByHost {
+    fn scope(&self, asked: &Asked<'_>) -> Result<Scope, Refusal> {
+        let host = asked.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let owner = |name: &str| {
+            Owner::new(name).map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))
+        };
+        Ok(Scope { app: owner(host)?, user: owner("all")? })
+    }
+}
+
+#[tokio::test]
+async fn a_program_may_say_whose_a_request_is() {
+    let server = Harness::made(Arc::new(MemoryStore::new()), Settings::default(), |app| {
+        App::with_scopes(app.engine().clone(), app.agents().clone(), app.settings().clone(), Arc::new(ByHost))
+    });
+    let _run = server.agent.next_run();
+    assert_eq!(server.post("/agui", &request("r", &json!([]))).await.status, 200);
+    assert_eq!(server.get("/v1/threads/t", &[]).await.json().await["app"], "localhost");
+    let elsewhere = Request::get("/v1/threads/t").header(header::HOST, "127.0.0.1").body(Body::empty());
+    assert_eq!(server.send(elsewhere.unwrap()).await.status, 404);
 }

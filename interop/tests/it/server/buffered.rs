@@ -4,8 +4,6 @@ use super::fixture::{Server, finished, request, said, sse_head, user};
 use super::node::{Kind, Node};
 use super::python::{Python, snapshot};
 use serde_json::json;
-use threadline_server::Settings;
-use threadline_server::settings::Mode;
 use threadline_testkit::upstream::{Signal, Step, last_chunk};
 
 /// An agent that stops in the middle of a message, of a call, and of a chunk without an id, until it is told to go on.
@@ -41,10 +39,8 @@ fn script(go_on: &Signal) -> Vec<Step> {
 fn who_runs_who_joins_and_who_reloads_hold_the_same() {
     let mut node = Node::start();
     for kind in Kind::ALL {
-        let mut settings = Settings::default();
-        settings.runs.mode = Mode::Buffered;
         let go_on = Signal::default();
-        let server = Server::with(settings, [script(&go_on)]);
+        let server = Server::with("runs.mode = 'buffered'", [script(&go_on)]);
         node.open("a", kind, &server.url("/agui"), "t");
         node.hold("a", json!({"messages": [user("u", "hi")]}));
         node.begin("a", json!({"runId": "r"}));

@@ -1,91 +1,62 @@
-//! A server on a port of its own, with the demo agent or with one that plays a script.
+//! The built server on a port of its own, with the demo agent or with one that plays a script.
 
 use serde_json::{Value, json};
-use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
-use threadline_agent::RunOptions;
-use threadline_agent::demo::Demo;
-use threadline_log::clock::{Clock, Ids};
-use threadline_log::{Engine, Incarnation, Options, ThreadId, ThreadKey, Timestamp};
-use threadline_server::access::Caller;
-use threadline_server::agents::{Backend, Hosted, Upstream as Agent};
-use threadline_server::settings::AgentSettings;
-use threadline_server::{Agents, App, Settings, serve};
-use threadline_testkit::store::GatedStore;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
 use threadline_testkit::upstream::{Request, Signal, Step, Upstream, chunk, head, last_chunk};
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-#[derive(Debug, Default)]
-struct Ticks(AtomicI64);
-
-impl Clock for Ticks {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.fetch_add(1, Ordering::SeqCst))
-    }
-}
-
-#[derive(Debug, Default)]
-struct Counted(AtomicU64);
-
-impl Ids for Counted {
-    fn incarnation(&self) -> Incarnation {
-        Incarnation(self.0.fetch_add(1, Ordering::SeqCst) + 7)
-    }
-}
-
-/// A server that goes when it is dropped.
+/// A server that is killed when it is dropped.
 pub(crate) struct Server {
-    pub(crate) app: App,
-    /// What goes wrong there if a test wants it.
-    pub(crate) store: Arc<GatedStore>,
-    address: SocketAddr,
+    child: Child,
+    url: String,
     upstream: Option<Upstream>,
     runtime: Runtime,
+    _dir: TempDir,
 }
 
 impl Server {
     /// With the demo agent.
     pub(crate) fn with_demo() -> Self {
-        let demo = Demo::new().with_interval(Duration::ZERO);
-        let hosted = Hosted::new(Arc::new(demo), RunOptions::new());
-        Self::start(runtime(), Settings::default(), Arc::new(hosted), None)
+        Self::start(runtime(), "", None)
     }
 
     /// With an agent that plays the first script in its first run, and so on.
     pub(crate) fn with_scripts(scripts: impl IntoIterator<Item = Vec<Step>>) -> Self {
-        Self::with(Settings::default(), scripts)
+        Self::with("", scripts)
     }
 
-    pub(crate) fn with(settings: Settings, scripts: impl IntoIterator<Item = Vec<Step>>) -> Self {
+    /// The same, with a configuration.
+    pub(crate) fn with(settings: &str, scripts: impl IntoIterator<Item = Vec<Step>>) -> Self {
         let runtime = runtime();
         let upstream = runtime.block_on(Upstream::start(scripts));
-        let agent = Agent::new(&AgentSettings::at(upstream.url("/")), settings.runs.run_bytes_max);
-        Self::start(runtime, settings, Arc::new(agent.expect("a good URL")), Some(upstream))
+        Self::start(runtime, settings, Some(upstream))
     }
 
-    fn start(
-        runtime: Runtime,
-        settings: Settings,
-        agent: Arc<dyn Backend>,
-        upstream: Option<Upstream>,
-    ) -> Self {
-        let (clock, ids) = (Arc::new(Ticks::default()), Arc::new(Counted::default()));
-        let store = Arc::<GatedStore>::default();
-        let engine = Engine::new(store.clone(), clock, ids, Options::default());
-        let app = App::new(engine, Agents::new().with("agent", agent), settings);
-        let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0))).expect("a free port");
-        let address = listener.local_addr().expect("a bound socket has an address");
-        runtime.spawn(serve(listener, app.clone(), std::future::pending()));
-        Self { app, store, address, upstream, runtime }
+    fn start(runtime: Runtime, settings: &str, upstream: Option<Upstream>) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        std::fs::write(dir.path().join("threadline.toml"), settings).expect("a file");
+        let mut command = Command::new(program());
+        command.args(["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--log", "error"]);
+        if let Some(upstream) = &upstream {
+            command.arg("--agent").arg(format!("agent={}", upstream.url("/")));
+        }
+        let started = command.current_dir(dir.path()).stdout(Stdio::piped()).spawn();
+        let mut child = started.expect("the program was built with the tests of the workspace");
+        let mut greeting = String::new();
+        let stdout = child.stdout.take().expect("piped");
+        BufReader::new(stdout).read_line(&mut greeting).expect("it says where it is");
+        let url = greeting.trim().rsplit(' ').next().expect("words").to_owned();
+        assert!(url.starts_with("http://127.0.0.1:"), "{greeting}");
+        Self { child, url, upstream, runtime, _dir: dir }
     }
 
     /// A URL. `path` begins with a slash.
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}{path}", self.url)
     }
 
     /// What the agent was asked, so far.
@@ -93,35 +64,45 @@ impl Server {
         self.upstream.as_ref().map(Upstream::requests).unwrap_or_default()
     }
 
-    /// A thread of the default scope.
-    pub(crate) fn thread(&self, thread: &str) -> ThreadKey {
-        let scope = self.app.scope(&Caller::anybody(), &http::HeaderMap::new()).expect("the default scope");
-        ThreadKey::new(scope, ThreadId::new(thread).expect("a thread id"))
-    }
-
     /// Waits until a thread has so many records.
     pub(crate) fn wait_for_records(&self, thread: &str, count: u64) {
-        let key = self.thread(thread);
-        self.wait_for(async {
-            let mut follower = self.app.engine().follow(&key, None, 0).await.expect("the thread is there");
-            while follower.next_offset() < count {
-                follower.next().await.expect("a record");
-            }
-        });
+        let address = self.url.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).expect("a server");
+        let thread: String = thread.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        // Of HTTP/1.0, so that the answer is nothing but its lines.
+        let asked = format!(
+            "GET /v1/threads/{thread}/events HTTP/1.0\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n"
+        );
+        stream.write_all(asked.as_bytes()).expect("a request");
+        let lines = BufReader::new(stream).lines().map(|line| line.expect("a line"));
+        let mut records = lines.filter(|line| line.starts_with("data: "));
+        for _ in 0..count {
+            records.next().expect("a record");
+        }
     }
 
     /// Waits for something.
     pub(crate) fn wait_for<T>(&self, what: impl Future<Output = T>) -> T {
         self.runtime.block_on(what)
     }
+}
 
-    /// Ends all runs, and takes no more.
-    pub(crate) fn stop_runs(&self) {
-        self.wait_for(self.app.runs().shut_down());
+impl Drop for Server {
+    fn drop(&mut self) {
+        // What cannot be killed has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
-fn runtime() -> Runtime {
+/// The program, which is built beside the tests.
+fn program() -> PathBuf {
+    let tests = std::env::current_exe().expect("a program");
+    let folder = tests.parent().and_then(Path::parent).expect("the folder of what was built");
+    folder.join(format!("threadline{}", std::env::consts::EXE_SUFFIX))
+}
+
+pub(super) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
 }
 

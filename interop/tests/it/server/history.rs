@@ -4,8 +4,6 @@ use super::fixture::{Server, finished, request, said, sse_head, user};
 use super::node::{Kind, Node};
 use super::python::{Python, snapshot};
 use serde_json::{Value, json};
-use std::time::Duration;
-use threadline_server::Settings;
 use threadline_testkit::upstream::{Signal, Step, last_chunk};
 
 fn half(words: &str) -> Step {
@@ -90,9 +88,7 @@ fn following_ends_and_the_run_goes_on() {
     let mut node = Node::start();
     for kind in Kind::ALL {
         let go_on = Signal::default();
-        let mut settings = Settings::default();
-        settings.history.follow = true;
-        settings.history.follow_max_duration = Some(Duration::from_millis(50));
+        let settings = "history = { follow = true, follow_max_duration = '50ms' }";
         let server = Server::with(settings, [two_halves(&go_on)]);
         node.open("first", kind, &server.url("/agui"), "t");
         node.begin("first", json!({}));

@@ -1,12 +1,11 @@
 //! What is refused, as the published clients report it.
 
 use super::fixture::{Server, finished, request, said, sse_head, user};
+use super::inside::Inside;
 use super::node::{Kind, Node};
 use super::python::Python;
 use serde_json::json;
-use std::time::Duration;
 use threadline_log::RunNo;
-use threadline_server::Settings;
 use threadline_testkit::store::Gate;
 use threadline_testkit::upstream::{Signal, Step, last_chunk};
 
@@ -39,9 +38,8 @@ fn a_busy_thread_and_a_run_id_that_is_taken() {
 
 #[test]
 fn every_status_reaches_the_application() {
-    let mut settings = Settings::default();
-    settings.http.request_bytes_max = 12 * 1024 * 1024;
-    let server = Server::with(settings, [vec![sse_head(), said(finished()), last_chunk()]]);
+    let settings = format!("http.request_bytes_max = {}", 12 * 1024 * 1024);
+    let server = Server::with(&settings, [vec![sse_head(), said(finished()), last_chunk()]]);
     let mut node = Node::start();
     let long = "x".repeat(5_000);
     let huge = json!([user("u", &"x".repeat(11 * 1024 * 1024))]);
@@ -74,7 +72,12 @@ fn every_status_reaches_the_application() {
         node.hold("a", json!({"state": {"more": "x".repeat(2 * 1024 * 1024)}}));
         assert_eq!(node.run("a", json!({})).refusal(), (413, "request_too_large"), "{kind:?}");
     }
-    server.stop_runs();
+}
+
+#[test]
+fn who_comes_while_the_server_stops_is_told() {
+    let (server, mut node) = (Inside::start(), Node::start());
+    server.wait_for(server.app.runs().shut_down());
     for kind in Kind::ALL {
         node.open("a", kind, &server.url("/agui"), "t");
         assert_eq!(node.run("a", json!({})).refusal(), (503, "shutting_down"));
@@ -114,7 +117,7 @@ fn a_plain_client_is_told_what_is_wrong() {
 
 #[test]
 fn what_is_no_fault_of_the_client_reaches_it_as_well() {
-    let server = Server::with_demo();
+    let server = Inside::start();
     let mut node = Node::start();
     for kind in Kind::ALL {
         node.open("a", kind, &server.url("/agui"), "t");
@@ -134,7 +137,7 @@ fn what_is_no_fault_of_the_client_reaches_it_as_well() {
 
 #[test]
 fn what_is_gone_is_told_to_who_comes_back() {
-    let server = Server::with_demo();
+    let server = Inside::start();
     let (mut node, mut python) = (Node::start(), Python::start());
     let cursors = ["r1", "r2", "r3"].map(|run| {
         let frames = python.all(&server.url("/agui"), &request("t", run, &json!([])));
@@ -165,8 +168,7 @@ fn what_is_gone_is_told_to_who_comes_back() {
 #[test]
 fn who_stops_must_say_what_and_who_is_slow_is_told() {
     let go_on = [Signal::default(), Signal::default()];
-    let mut settings = Settings::default();
-    settings.http.body_timeout = Duration::from_millis(500);
+    let settings = "http.body_timeout = '500ms'";
     let done = vec![sse_head(), said(finished()), last_chunk()];
     let server = Server::with(settings, [done, waiting(&go_on[0]), waiting(&go_on[1])]);
     let mut python = Python::start();
