@@ -73,7 +73,11 @@ impl File {
 
     /// What is the process's own, and the settings of the server.
     fn parts(&self) -> Result<(HashMap<&'static str, String>, Settings), Failure> {
-        let invalid = |error: toml::de::Error| Failure::invalid(&self.path, &error.to_string().trim_end());
+        let invalid = |error: toml::de::Error| {
+            let before = error.span().and_then(|span| self.text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            Failure::invalid(&self.path, &format!("line {line}: {}", error.message()))
+        };
         let table = DeTable::parse(&self.text).map_err(invalid)?;
         let (mut words, mut rest) = (HashMap::new(), self.text.clone().into_bytes());
         for name in ["listen", "store", "log"] {

@@ -72,7 +72,8 @@ fn a_server_that_cannot_be_is_told_why() {
         std::fs::write(&path, text).expect("a file");
         path.to_str().expect("text").to_owned()
     };
-    let (typo, broken) = (file("typo.toml", "histroy = 1"), file("broken.toml", "listen = "));
+    let (typo, broken) =
+        (file("typo.toml", "# mine\nlog = \"info\"\nhistroy = 1"), file("broken.toml", "listen = "));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("an address").to_string();
     for (args, code, said) in [
@@ -81,7 +82,7 @@ fn a_server_that_cannot_be_is_told_why() {
         (["--listen", &taken], 3, "cannot listen on"),
         (["--agent", "chat"], 2, "--agent takes a name and a URL"),
         (["--agent", "chat=ftp://x/"], 2, "agent chat: "),
-        (["--config", &typo], 2, "unknown field `histroy`"),
+        (["--config", &typo], 2, "typo.toml: line 3: unknown field `histroy`"),
         (["--config", &broken], 2, "broken.toml"),
         (["--config", "no/such/file"], 3, "cannot read no/such/file"),
         (["--log", "a=b=c"], 2, "--log: "),

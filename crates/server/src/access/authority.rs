@@ -121,6 +121,6 @@ impl Authority {
     }
 }
 
-pub(super) fn read(file: &Path) -> Result<String, AccessError> {
+fn read(file: &Path) -> Result<String, AccessError> {
     fs::read_to_string(file).map_err(|error| AccessError::Read { file: file.to_owned(), error })
 }
