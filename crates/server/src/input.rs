@@ -97,7 +97,12 @@ pub(crate) fn unreadable(error: &ReadError) -> Refusal {
 
 /// Where a member of `forwardedProps` is.
 pub(crate) fn prop_pointer(name: &str) -> String {
-    format!("/forwardedProps/{}", name.replace('~', "~0").replace('/', "~1"))
+    pointer(&["forwardedProps", name])
+}
+
+/// A place in a body, as in RFC 6901.
+pub(crate) fn pointer(names: &[&str]) -> String {
+    names.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
 fn thread_id(id: &str) -> Result<ThreadId, Refusal> {

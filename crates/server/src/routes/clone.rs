@@ -1,12 +1,12 @@
 //! `POST /v1/threads/{thread}/clone`: a copy of a thread, or of a part of it.
 
 use super::body;
-use super::description::pointer;
 use super::parameters::Name;
 use super::threads::shown;
 use crate::access::Caller;
 use crate::app::App;
 use crate::error::Refusal;
+use crate::input::pointer;
 use crate::moment::Moment;
 use axum::Json;
 use axum::body::Body;

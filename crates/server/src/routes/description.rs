@@ -1,6 +1,7 @@
 //! The body of `PATCH /v1/threads/{thread}`: what is said about a thread.
 
 use crate::error::Refusal;
+use crate::input::pointer;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -73,9 +74,4 @@ pub(super) fn check_count(metadata: &Metadata, change: &MetadataChange) -> Resul
         return Err(Refusal::input("/labels", message));
     }
     Ok(())
-}
-
-/// The place of a member.
-pub(super) fn pointer(names: &[&str]) -> String {
-    names.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
 }

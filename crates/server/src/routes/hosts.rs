@@ -9,13 +9,17 @@ use axum::response::{IntoResponse, Response};
 
 /// Refuses requests for other servers.
 pub(super) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
-    let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    // In HTTP/2 it is part of the address.
-    let host = named.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
-    if is_allowed(host.unwrap_or_default(), &app.settings().http.hosts) {
+    if is_allowed(named(&request).unwrap_or_default(), &app.settings().http.hosts) {
         return next.run(request).await;
     }
     Refusal::new(Code::HostNotAllowed, "this server does not answer to that host").into_response()
+}
+
+/// The host that a request is for.
+pub(super) fn named(request: &Request) -> Option<&str> {
+    let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    // In HTTP/2 it is part of the address.
+    named.or_else(|| request.uri().authority().map(|authority| authority.as_str()))
 }
 
 fn is_allowed(host: &str, allowed: &[String]) -> bool {

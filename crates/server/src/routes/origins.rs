@@ -1,5 +1,6 @@
 //! Pages of which origins may call, by the `Origin` header and the rules of CORS.
 
+use super::hosts;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::settings::HttpSettings;
@@ -28,11 +29,8 @@ pub(super) fn cors(http: &HttpSettings) -> CorsLayer {
 
 /// Refuses requests of pages that are not on the list. A page of this server itself may always call.
 pub(super) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    let Some(origin) = headers.get(header::ORIGIN) else { return next.run(request).await };
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
-    if is_allowed(origin, host, &app.settings().http.origins) {
+    let Some(origin) = request.headers().get(header::ORIGIN) else { return next.run(request).await };
+    if is_allowed(origin, hosts::named(&request), &app.settings().http.origins) {
         return next.run(request).await;
     }
     Refusal::new(Code::OriginNotAllowed, "pages of that origin may not call this server").into_response()

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use threadline_log::names::Owner;
 use threadline_log::{MemoryStore, Scope, Timestamp};
 use threadline_server::access::tokens::{Token, mint};
-use threadline_server::access::{Authority, Permission};
+use threadline_server::access::{Authority, Permission, watch};
 use threadline_server::scope::{Asked, ScopeResolver};
 use threadline_server::settings::AuthSettings;
 use threadline_server::{App, Code, Endpoint, Refusal, Settings, endpoints};
@@ -205,6 +205,25 @@ async fn streams_end_when_their_token_is_revoked() {
         }
     }
     panic!("the other stream has ended");
+}
+
+#[tokio::test]
+async fn a_change_of_the_file_is_noticed_by_itself() {
+    let mut guarded = Guarded::new();
+    let ann = guarded.token("ann", Permission::Run);
+    let _run = guarded.run(&ann).await;
+    let bearer = format!("Bearer {ann}");
+    let headers = [("authorization", bearer.as_str()), ("accept", "text/event-stream")];
+    let mut records = guarded.server.get("/v1/threads/t/events", &headers).await;
+    assert!(records.next().await.is_some());
+    let watching = tokio::spawn(watch(Arc::clone(&guarded.authority)));
+    fs::write(&guarded.file, "no token at all").unwrap();
+    assert!(guarded.authority.reload().is_err());
+    assert_eq!(guarded.server.get("/agents", &headers).await.status, 200, "a broken file changes nothing");
+    fs::write(&guarded.file, "# nobody\n").unwrap();
+    records.cut().await;
+    assert_eq!(guarded.server.get("/agents", &headers).await.status, 401);
+    watching.abort();
 }
 
 #[tokio::test]
