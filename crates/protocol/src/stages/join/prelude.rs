@@ -13,6 +13,7 @@ use crate::stages::expand::{Kind, Opening, Stream};
 use crate::stages::fold::{Fold, RunStatus};
 use crate::stages::mint::mint;
 use crate::stages::ongoing::Ongoing;
+use crate::stages::repair::Repairer;
 use crate::stages::verify::{OpenThing, OpenThings};
 use std::collections::HashSet;
 
@@ -53,7 +54,23 @@ pub(super) fn prelude(joiner: &Joiner) -> Vec<Event<'static>> {
             events.push(ended_by_another(ongoing, stream));
         }
     }
-    events
+    by_the_snapshot(events)
+}
+
+/// The same, with the owners that the snapshot gives: it may have to be in the run that goes on, or show a message of which
+/// that run has not spoken, and then give things to others than who has them. What follows it says what it says.
+fn by_the_snapshot(events: Vec<Event<'static>>) -> Vec<Event<'static>> {
+    let mut repairer = Repairer::new();
+    let mut out = Vec::with_capacity(events.len());
+    for event in events {
+        let repaired = repairer.repair(&event);
+        if repaired.changes.is_empty() {
+            out.push(event);
+        } else {
+            out.extend(repaired.output.iter().cloned());
+        }
+    }
+    out
 }
 
 /// The start of the last run that a fold knows of, for who has not followed the stream from its start.

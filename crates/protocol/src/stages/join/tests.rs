@@ -183,6 +183,23 @@ fn reasoning_that_a_snapshot_took_away_is_still_its_owner_s() {
 }
 
 #[test]
+fn what_is_gone_and_an_owner_that_the_snapshot_does_not_know_may_meet() {
+    // The reasoning is open though the snapshot took it away; the snapshot took the message as well, and the call that
+    // brings it back inherits an owner of which the message then says nothing.
+    let stream = lines(&[
+        r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
+        r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"assistant","delta":"a","subagentRunId":"s"}"#,
+        r#"{"type":"REASONING_MESSAGE_START","messageId":"q","role":"reasoning"}"#,
+        r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"p","role":"reasoning","content":"thought"}]}"#,
+        r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f","parentMessageId":"m"}"#,
+        r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#,
+        r#"{"type":"REASONING_MESSAGE_END","messageId":"q"}"#,
+        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#,
+    ]);
+    assert_joins(&stream);
+}
+
+#[test]
 fn questions_stay_open_while_another_run_goes_on() {
     let stream = lines(&[
         r#"{"type":"RUN_STARTED","threadId":"t","runId":"1"}"#,
