@@ -125,9 +125,9 @@ impl Ongoing {
         self.verifier.open_things()
     }
 
-    /// Whether messages that are sent whole say the same about owners as the record.
-    pub(super) fn agrees_with<'m>(&self, messages: impl Iterator<Item = &'m Message<'static>>) -> bool {
-        self.verifier.agrees_with(messages)
+    /// Whether messages that are sent whole say the same about owners as the stream.
+    pub(super) fn agrees_with<'m>(&'m self, messages: impl Iterator<Item = &'m Message<'static>>) -> bool {
+        self.verifier.agrees_with(messages, self.open_chunks())
     }
 
     /// Whose a message is, by the record.

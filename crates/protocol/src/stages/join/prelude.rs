@@ -57,8 +57,8 @@ pub(super) fn prelude(joiner: &Joiner) -> Vec<Event<'static>> {
     by_the_snapshot(events)
 }
 
-/// The same, with the owners that the snapshot gives: it may have to be in the run that goes on, or show a message of which
-/// that run has not spoken, and then give things to others than who has them. What follows it says what it says.
+/// The same, with the owners that the snapshot gives: it may have to be in the run that goes on, and give things to others
+/// than who has them. What follows it says what it says.
 fn by_the_snapshot(events: Vec<Event<'static>>) -> Vec<Event<'static>> {
     let mut repairer = Repairer::new();
     let mut out = Vec::with_capacity(events.len());

@@ -200,6 +200,20 @@ fn what_is_gone_and_an_owner_that_the_snapshot_does_not_know_may_meet() {
 }
 
 #[test]
+fn chunks_may_ask_for_a_message_of_an_earlier_run_that_is_another_s() {
+    let stream = lines(&[
+        r#"{"type":"RUN_STARTED","threadId":"t","runId":"1"}"#,
+        r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"user","delta":"a"}"#,
+        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"1"}"#,
+        r#"{"type":"RUN_STARTED","threadId":"t","runId":"2"}"#,
+        r#"{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f","parentMessageId":"m","subagentRunId":"s"}"#,
+        r#"{"type":"TOOL_CALL_CHUNK","toolCallId":"c","parentMessageId":"m","delta":"{}","subagentRunId":"s"}"#,
+        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"2"}"#,
+    ]);
+    assert_joins(&stream);
+}
+
+#[test]
 fn questions_stay_open_while_another_run_goes_on() {
     let stream = lines(&[
         r#"{"type":"RUN_STARTED","threadId":"t","runId":"1"}"#,

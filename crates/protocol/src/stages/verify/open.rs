@@ -6,7 +6,7 @@ use super::verifier::{Phase, Verifier};
 use crate::event::Event;
 use crate::json::Text;
 use crate::message::Message;
-use crate::stages::expand::{Kind, Stream};
+use crate::stages::expand::{Kind, Opening, Stream};
 
 /// Something that is open, and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,14 +56,22 @@ impl Verifier {
         owners.get(&stream.id).cloned().flatten()
     }
 
-    /// Whether messages that are sent whole say the same about owners as the record.
+    /// Whether messages that are sent whole say the same about owners as the record, and as what chunks have opened: their
+    /// calls may ask for a message of which the run has not spoken.
     pub(in crate::stages) fn agrees_with<'m>(
         &self,
         messages: impl Iterator<Item = &'m Message<'static>>,
+        mut chunks: impl Iterator<Item = &'m Stream>,
     ) -> bool {
         let mut told = Ownership::default();
         messages.for_each(|message| told.seed(std::slice::from_ref(message), Authority::Overrules));
-        self.state.run.owners.agrees_with(&told)
+        let fits = |stream: &Stream| match &stream.opening {
+            Opening::Call { parent_message_id: Some(parent), .. } if stream.owner.is_some() => {
+                told.messages.get(parent).is_none_or(|owner| *owner == stream.owner)
+            }
+            _ => true,
+        };
+        self.state.run.owners.agrees_with(&told) && chunks.all(fits)
     }
 
     /// Whose a message is, by the record.
