@@ -4,9 +4,12 @@ use serde_json::{Map, Value, json};
 
 /// An agent's capabilities with those of the server.
 #[must_use]
-pub(crate) fn with_ours(mut capabilities: Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn with_ours(mut capabilities: Map<String, Value>, websocket: bool) -> Map<String, Value> {
     let ours = [
-        ("transport", json!({ "streaming": true, "httpBinary": true, "resumable": true })),
+        (
+            "transport",
+            json!({ "streaming": true, "websocket": websocket, "httpBinary": true, "resumable": true }),
+        ),
         ("state", json!({ "snapshots": true, "persistentState": true })),
     ];
     for (group, added) in ours {
@@ -30,11 +33,11 @@ mod tests {
             unreachable!()
         };
         assert_eq!(
-            Value::Object(with_ours(said)),
+            Value::Object(with_ours(said, true)),
             json!({
                 "identity": { "name": "n" },
                 "state": { "deltas": true, "persistentState": true, "snapshots": true },
-                "transport": { "streaming": true, "httpBinary": true, "resumable": true },
+                "transport": { "streaming": true, "websocket": true, "httpBinary": true, "resumable": true },
             })
         );
     }

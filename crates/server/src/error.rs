@@ -87,6 +87,8 @@ pub enum Code {
     Unauthorized,
     /// The body is not JSON by its content type.
     UnsupportedMediaType,
+    /// The route is a WebSocket.
+    UpgradeRequired,
 }
 
 impl Code {
@@ -141,6 +143,7 @@ impl Code {
             Self::Trimmed => ("trimmed", StatusCode::GONE),
             Self::Unauthorized => ("unauthorized", StatusCode::UNAUTHORIZED),
             Self::UnsupportedMediaType => ("unsupported_media_type", StatusCode::UNSUPPORTED_MEDIA_TYPE),
+            Self::UpgradeRequired => ("upgrade_required", StatusCode::UPGRADE_REQUIRED),
         }
     }
 }
@@ -228,19 +231,30 @@ impl From<Error> for Refusal {
     }
 }
 
+impl Refusal {
+    /// The body of the answer.
+    pub(crate) fn body(&self) -> Value {
+        let mut error = json!({ "code": self.code.name(), "message": self.message });
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        json!({ "error": error })
+    }
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut error = json!({ "code": self.code.name(), "message": self.message });
-        if let Some(details) = self.details {
-            error["details"] = details;
-        }
-        let mut response = (self.code.status(), Json(json!({ "error": error }))).into_response();
+        let mut response = (self.code.status(), Json(self.body())).into_response();
         if matches!(self.code.status(), StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }
         response.extensions_mut().insert(self.code);
         if self.code == Code::Unauthorized {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.code == Code::UpgradeRequired {
+            response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+            response.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
         }
         response
     }

@@ -21,6 +21,7 @@ mod routes;
 pub mod runs;
 pub mod scope;
 pub mod settings;
+mod socket;
 mod stream;
 mod upkeep;
 

@@ -94,9 +94,9 @@ impl Settings {
     }
 
     fn check_paths(&self) -> Result<(), SettingsError> {
-        let Paths { base, run, run_alias, connect, history, cancel, capabilities } = &self.paths;
+        let Paths { base, run, run_alias, connect, history, cancel, capabilities, socket } = &self.paths;
         let mut taken: HashSet<&str> = HashSet::from(["/agents", "/healthz", "/readyz", "/metrics"]);
-        for path in [base, run, run_alias, connect, history, cancel, capabilities] {
+        for path in [base, run, run_alias, connect, history, cancel, capabilities, socket] {
             if path.is_empty() {
                 continue;
             }
@@ -228,6 +228,8 @@ pub struct Paths {
     pub cancel: String,
     /// What it can do.
     pub capabilities: String,
+    /// All of that over a WebSocket.
+    pub socket: String,
 }
 
 impl Default for Paths {
@@ -240,6 +242,7 @@ impl Default for Paths {
             history: "/history".to_owned(),
             cancel: "/cancel".to_owned(),
             capabilities: "/capabilities".to_owned(),
+            socket: "/agui/ws".to_owned(),
         }
     }
 }
@@ -416,6 +419,8 @@ pub struct HttpSettings {
     pub keep_alive: Option<Duration>,
     /// The most connections at once.
     pub connections_max: usize,
+    /// Whether there are WebSockets.
+    pub websocket: bool,
 }
 
 impl Default for HttpSettings {
@@ -431,6 +436,7 @@ impl Default for HttpSettings {
             write_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(15)),
             connections_max: 10_000,
+            websocket: true,
         }
     }
 }

@@ -4,7 +4,9 @@ use super::Permission;
 use crate::error::{Code, Refusal};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use std::time::Duration;
 use threadline_log::{ThreadId, Timestamp};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// What somebody has proved to be.
@@ -52,6 +54,21 @@ impl Caller {
     #[must_use]
     pub const fn revoked(&self) -> &CancellationToken {
         &self.revoked
+    }
+
+    /// Waits until it is no longer who it was: its token is revoked, or its time is over.
+    pub(crate) fn no_longer(&self, now: Timestamp) -> impl Future<Output = ()> + Send + use<> {
+        let revoked = self.revoked.clone();
+        let until = self.identity.as_ref().and_then(|identity| identity.until);
+        async move {
+            match until {
+                Some(until) => {
+                    let left = u64::try_from(until.0.saturating_sub(now.0)).unwrap_or_default();
+                    let _ = timeout(Duration::from_millis(left), revoked.cancelled()).await;
+                }
+                None => revoked.cancelled().await,
+            }
+        }
     }
 
     /// Whether it may do what needs this.

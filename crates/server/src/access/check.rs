@@ -1,12 +1,13 @@
 //! The check that every route has before its handler.
 
-use super::{Caller, Permission};
+use super::{Authority, Caller, Permission};
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use axum::extract::{Request, State};
 use axum::http::{Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use threadline_log::Timestamp;
 use tokio::time::Instant;
 
 /// The parameter of a query that a ticket comes in.
@@ -49,22 +50,24 @@ fn caller(app: &App, needs: Needs, request: &mut Request) -> Result<Caller, Refu
     let (Some(authority), Needs::Permission(needed)) = (app.authority(), needs) else {
         return Ok(Caller::anybody());
     };
-    // What cannot send a header cannot send anything else either.
-    let ticket = (request.method() == Method::GET).then(|| taken_ticket(request.uri_mut())).flatten();
-    let bearer = bearer(request);
-    let now = app.engine().now();
-    let caller = match (bearer, ticket) {
-        (Some(bearer), _) => authority.identify(bearer, now),
-        (None, Some(ticket)) => authority.tickets().redeem(&ticket, now),
-        (None, None) => None,
-    };
-    let caller = caller.ok_or_else(|| {
+    // What comes over a socket is its caller's, who may have come by a ticket that is used up.
+    let known = request.extensions().get::<Caller>().cloned();
+    let caller = known.or_else(|| identified(authority, app.engine().now(), request)).ok_or_else(|| {
         Refusal::new(Code::Unauthorized, "a valid token is needed, as a bearer in the Authorization header")
     })?;
     if !caller.may(needed) {
         return Err(Refusal::new(Code::Forbidden, format!("this needs the permission {needed}")));
     }
     Ok(caller)
+}
+
+fn identified(authority: &Authority, now: Timestamp, request: &mut Request) -> Option<Caller> {
+    // What cannot send a header cannot send anything else either.
+    let ticket = (request.method() == Method::GET).then(|| taken_ticket(request.uri_mut())).flatten();
+    match (bearer(request), ticket) {
+        (Some(bearer), _) => authority.identify(bearer, now),
+        (None, ticket) => authority.tickets().redeem(&ticket?, now),
+    }
 }
 
 fn bearer(request: &Request) -> Option<&str> {

@@ -6,23 +6,11 @@ use hyper::body::{Frame, SizeHint};
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 use threadline_log::Timestamp;
 
 /// A body that is cut when its caller's token is revoked, or its time is over.
 pub(super) fn guarded(body: Body, caller: &Caller, now: Timestamp) -> Body {
-    let revoked = caller.revoked().clone();
-    let until = caller.identity().and_then(|identity| identity.until);
-    let end = async move {
-        match until {
-            Some(until) => {
-                let left = u64::try_from(until.0.saturating_sub(now.0)).unwrap_or_default();
-                let _ = tokio::time::timeout(Duration::from_millis(left), revoked.cancelled()).await;
-            }
-            None => revoked.cancelled().await,
-        }
-    };
-    Body::new(Guarded { body, end: Some(Box::pin(end)) })
+    Body::new(Guarded { body, end: Some(Box::pin(caller.no_longer(now))) })
 }
 
 struct Guarded {

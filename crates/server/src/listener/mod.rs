@@ -1,22 +1,25 @@
 //! Connections: taken, bounded in number and time, and let go in good order.
 
 mod greeting;
+mod held;
 mod unread;
+
+pub(crate) use held::Held;
 
 use crate::app::App;
 use crate::routes::router;
 use crate::settings::HttpSettings;
 use axum::Router;
 use greeting::greeted;
+use held::Holding;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use unread::Unread;
 
@@ -51,7 +54,8 @@ pub async fn serve_with(
     let http = &app.settings().http;
     let builder = builder(http);
     let connections = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(http.connections_max));
+    let places_max = u32::try_from(http.connections_max).unwrap_or(u32::MAX);
+    let places = Arc::new(Semaphore::new(places_max as usize));
     tokio::pin!(stop);
     loop {
         let (place, accepted) = tokio::select! {
@@ -69,14 +73,13 @@ pub async fn serve_with(
         // Events are small, and must not wait for each other.
         let _ = stream.set_nodelay(true);
         let (header_timeout, write_timeout) = (http.header_timeout, http.write_timeout);
-        let (builder, service) = (builder.clone(), TowerToHyperService::new(service.clone()));
+        let (builder, service) = (builder.clone(), Holding::new(service.clone(), Held::new(place)));
         let (watcher, stopping) = (connections.watcher(), app.stopping().clone());
         tokio::spawn(async move {
-            let _place = place;
             let greeted = stopping.run_until_cancelled(timeout(header_timeout, greeted(stream))).await;
             let Some(Ok(Ok(stream))) = greeted else { return };
             let io = TokioIo::new(Unread::new(stream, write_timeout));
-            let connection = watcher.watch(builder.serve_connection(io, service).into_owned());
+            let connection = watcher.watch(builder.serve_connection_with_upgrades(io, service).into_owned());
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection has failed");
             }
@@ -84,7 +87,12 @@ pub async fn serve_with(
     }
     drop(listener);
     app.shut_down().await;
-    if timeout(CLOSE_TIMEOUT, connections.shutdown()).await.is_err() {
+    let ended = async {
+        connections.shutdown().await;
+        // Sockets are no longer connections to hyper, but have their places until they end.
+        let _ = places.acquire_many(places_max).await;
+    };
+    if timeout(CLOSE_TIMEOUT, ended).await.is_err() {
         tracing::warn!("connections did not end in time");
     }
     Ok(())
@@ -94,7 +102,7 @@ pub async fn serve_with(
 async fn next_connection(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> (Option<tokio::sync::OwnedSemaphorePermit>, io::Result<TcpStream>) {
+) -> (Option<OwnedSemaphorePermit>, io::Result<TcpStream>) {
     // It is never closed.
     let place = Arc::clone(places).acquire_owned().await.ok();
     (place, listener.accept().await.map(|(stream, _)| stream))

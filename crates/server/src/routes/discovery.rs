@@ -22,5 +22,5 @@ pub(super) async fn capabilities(
     AgentName(agent): AgentName,
 ) -> Result<Json<Value>, Refusal> {
     let (_, agent) = app.agents().get(agent.as_deref())?;
-    Ok(Json(Value::Object(with_ours(agent.capabilities().await))))
+    Ok(Json(Value::Object(with_ours(agent.capabilities().await, app.settings().http.websocket))))
 }

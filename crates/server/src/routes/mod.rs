@@ -24,6 +24,7 @@ mod records;
 mod run;
 mod runs;
 mod snapshots;
+mod socket;
 mod table;
 mod threads;
 mod tickets;

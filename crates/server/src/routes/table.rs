@@ -2,7 +2,7 @@
 
 use super::{
     append, attach, cancel, changes, clone, discovery, export, health, history, hosts, import, leftover,
-    metrics, observe, origins, records, run, runs, snapshots, threads, tickets,
+    metrics, observe, origins, records, run, runs, snapshots, socket, threads, tickets,
 };
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
@@ -70,6 +70,11 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     }
     for path in ["/agents/{agent}/capabilities", &paths.capabilities] {
         table.get(path, read, discovery::capabilities);
+    }
+    if settings.http.websocket {
+        for path in ["/agents/{agent}/ws", &paths.socket] {
+            table.get(path, read, socket::open);
+        }
     }
     table.get("/v1/threads", read, threads::list);
     table.get("/v1/threads/{thread}", read, threads::thread);

@@ -18,8 +18,8 @@ use threadline_server::settings::AuthSettings;
 use threadline_server::{App, Code, Endpoint, Refusal, Settings, endpoints};
 
 /// A server whose callers need tokens.
-struct Guarded {
-    server: Harness,
+pub(crate) struct Guarded {
+    pub(crate) server: Harness,
     authority: Arc<Authority>,
     file: PathBuf,
     tokens: Vec<Token>,
@@ -27,7 +27,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("tokens.jsonl");
         fs::write(&file, "").unwrap();
@@ -41,7 +41,7 @@ impl Guarded {
     }
 
     /// A token that the server knows.
-    fn token(&mut self, user: &str, permission: Permission) -> String {
+    pub(crate) fn token(&mut self, user: &str, permission: Permission) -> String {
         let (text, id, sha256) = mint().unwrap();
         let user = Some(user.to_owned());
         let created = Timestamp(0);
@@ -59,7 +59,7 @@ impl Guarded {
         text
     }
 
-    fn revoke(&mut self, token: &str) {
+    pub(crate) fn revoke(&mut self, token: &str) {
         self.tokens.retain(|known| !token.contains(&known.id));
         self.publish();
     }

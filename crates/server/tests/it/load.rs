@@ -2,6 +2,7 @@
 
 use crate::harness::{Harness, request};
 use serde_json::json;
+use std::collections::BTreeSet;
 use threadline_server::Settings;
 use threadline_server::settings::LimitSettings;
 
@@ -108,6 +109,27 @@ async fn what_happens_is_counted() {
     has(&text, r#"threadline_requests_total{method="GET",route="none",status="404"} 1"#);
     assert!(!text.contains("secret-name"));
     assert!(text.ends_with("# EOF\n"));
+}
+
+/// The dashboard shows what there is, and all of it.
+#[tokio::test]
+async fn the_dashboard_knows_the_figures() {
+    let server = Harness::new();
+    server.talk("t", "r1", "Hello", "Hi").await;
+    assert_eq!(server.get("/v1/threads/none", &[]).await.status, 404);
+    let text = String::from_utf8(server.get("/metrics", &[]).await.body().await.to_vec()).unwrap();
+    let names = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        words.filter(|word| word.starts_with("threadline_")).map(ToOwned::to_owned).collect()
+    };
+    let there = names(&text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n"));
+    let shown = names(include_str!("../../../../docs/grafana.json"));
+    let unknown: Vec<_> = shown.difference(&there).collect();
+    assert!(unknown.is_empty(), "{unknown:?} not among {there:?}");
+    let family = |name: &String| name.trim_end_matches("_bucket").trim_end_matches("_count").trim_end_matches("_sum").to_owned();
+    let shown: BTreeSet<String> = shown.iter().map(family).collect();
+    let there: BTreeSet<String> = there.iter().map(family).collect();
+    assert_eq!(shown, there);
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ mod refusals;
 mod resuming;
 mod running;
 mod serving;
+mod sockets;
 mod threads;
 mod time_travel;
 mod transfer;

@@ -201,16 +201,21 @@ fn what_is_gone_and_an_owner_that_the_snapshot_does_not_know_may_meet() {
 
 #[test]
 fn chunks_may_ask_for_a_message_of_an_earlier_run_that_is_another_s() {
-    let stream = lines(&[
-        r#"{"type":"RUN_STARTED","threadId":"t","runId":"1"}"#,
-        r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"user","delta":"a"}"#,
-        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"1"}"#,
-        r#"{"type":"RUN_STARTED","threadId":"t","runId":"2"}"#,
-        r#"{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f","parentMessageId":"m","subagentRunId":"s"}"#,
-        r#"{"type":"TOOL_CALL_CHUNK","toolCallId":"c","parentMessageId":"m","delta":"{}","subagentRunId":"s"}"#,
-        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"2"}"#,
-    ]);
-    assert_joins(&stream);
+    for [before, now] in [["", r#","subagentRunId":"s""#], [r#","subagentRunId":"s""#, ""]] {
+        assert_joins(&[
+            r#"{"type":"RUN_STARTED","threadId":"t","runId":"1"}"#.to_owned(),
+            format!(r#"{{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"user","delta":"a"{before}}}"#),
+            r#"{"type":"RUN_FINISHED","threadId":"t","runId":"1"}"#.to_owned(),
+            r#"{"type":"RUN_STARTED","threadId":"t","runId":"2"}"#.to_owned(),
+            format!(
+                r#"{{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f","parentMessageId":"m"{now}}}"#
+            ),
+            format!(
+                r#"{{"type":"TOOL_CALL_CHUNK","toolCallId":"c","parentMessageId":"m","delta":"{{}}"{now}}}"#
+            ),
+            r#"{"type":"RUN_FINISHED","threadId":"t","runId":"2"}"#.to_owned(),
+        ]);
+    }
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl Verifier {
         let mut told = Ownership::default();
         messages.for_each(|message| told.seed(std::slice::from_ref(message), Authority::Overrules));
         let fits = |stream: &Stream| match &stream.opening {
-            Opening::Call { parent_message_id: Some(parent), .. } if stream.owner.is_some() => {
+            Opening::Call { parent_message_id: Some(parent), .. } => {
                 told.messages.get(parent).is_none_or(|owner| *owner == stream.owner)
             }
             _ => true,
