@@ -4,7 +4,10 @@
 import { EventEmitter, once } from "node:events";
 import { format } from "node:util";
 import * as current from "@ag-ui/client";
+import { EventSchemas } from "@ag-ui/core";
 import * as old from "client-0";
+import { Observable } from "rxjs";
+import WebSocket from "ws";
 import { serve } from "./lines.mjs";
 
 const PROTOBUF = "application/vnd.ag-ui.event+proto";
@@ -40,7 +43,71 @@ const attachable = ({ HttpAgent }) =>
     }
   };
 
-const LIBRARIES = { "1.0.0": attachable(current), "0.0.59": attachable(old) };
+/** A WebSocket that the agents of a URL share. */
+class Socket {
+  static #open = new Map();
+  #socket;
+  #opened;
+  #asked = new Map();
+  #count = 0;
+
+  static at(url) {
+    if (!this.#open.has(url)) this.#open.set(url, new Socket(url));
+    return this.#open.get(url);
+  }
+
+  constructor(url) {
+    this.#socket = new WebSocket(`${url.replace(/^http/, "ws")}/ws`);
+    this.#opened = once(this.#socket, "open");
+    this.#socket.on("message", (data) => {
+      const { id, ...answer } = JSON.parse(data);
+      this.#asked.get(id)?.(answer);
+    });
+    this.#socket.on("close", () => {
+      Socket.#open.delete(url);
+      for (const hear of this.#asked.values()) hear({ type: "cut", reason: "the socket was closed" });
+    });
+  }
+
+  /** The events of a request, to its end. */
+  ask(type, input, signal) {
+    return new Observable((subscriber) => {
+      const id = `${this.#count++}`;
+      const say = (message) => this.#socket.send(JSON.stringify({ id, ...message }));
+      this.#asked.set(id, (answer) => {
+        if (answer.type === "event") return subscriber.next(EventSchemas.parse(answer.event));
+        this.#asked.delete(id);
+        if (answer.type === "end") return subscriber.complete();
+        const { status, error, reason } = answer;
+        subscriber.error(Object.assign(new Error(error?.message ?? reason), { status, payload: { error } }));
+      });
+      signal.addEventListener("abort", () => {
+        this.#asked.delete(id);
+        say({ type: "detach" });
+        subscriber.error(new DOMException("aborted", "AbortError"));
+      });
+      this.#opened.then(() => say({ type, input }), (error) => subscriber.error(error));
+    });
+  }
+}
+
+/** The same over a WebSocket. */
+const overSocket = (Agent) =>
+  class extends Agent {
+    run(input) {
+      return Socket.at(this.url).ask("run", input, this.abortController.signal);
+    }
+
+    connect(input) {
+      return Socket.at(this.url).ask("connect", input, this.abortController.signal);
+    }
+  };
+
+const LIBRARIES = {
+  "1.0.0": attachable(current),
+  "1.0.0 over a socket": overSocket(attachable(current)),
+  "0.0.59": attachable(old),
+};
 
 /** An agent object, and what it has seen of the run that it reads or has read last. */
 class Client {

@@ -10,12 +10,14 @@ pub(crate) enum Kind {
     Current,
     /// 1.0.0, with protobuf.
     Protobuf,
+    /// 1.0.0, with a WebSocket.
+    Socket,
     /// 0.0.59, which CopilotKit pins.
     Old,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::Current, Self::Protobuf, Self::Old];
+    pub(crate) const ALL: [Self; 4] = [Self::Current, Self::Protobuf, Self::Socket, Self::Old];
 }
 
 /// Any number of agents, by name.
@@ -40,7 +42,11 @@ impl Node {
 
     /// A new agent object, as after a reload: it holds nothing.
     pub(crate) fn open(&mut self, client: &str, kind: Kind, url: &str, thread: &str) {
-        let library = if kind == Kind::Old { "0.0.59" } else { "1.0.0" };
+        let library = match kind {
+            Kind::Current | Kind::Protobuf => "1.0.0",
+            Kind::Socket => "1.0.0 over a socket",
+            Kind::Old => "0.0.59",
+        };
         let options = json!({
             "library": library, "url": url, "threadId": thread, "protobuf": kind == Kind::Protobuf,
         });
