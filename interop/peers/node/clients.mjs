@@ -4,7 +4,7 @@
 import { EventEmitter, once } from "node:events";
 import { format } from "node:util";
 import * as current from "@ag-ui/client";
-import { EventSchemas } from "@ag-ui/core";
+import { EventSchemas } from "@ag-ui/core/schemas";
 import * as old from "client-0";
 import { Observable } from "rxjs";
 import WebSocket from "ws";

@@ -20,7 +20,7 @@ fn two_halves(go_on: &Signal) -> Vec<Step> {
 #[test]
 fn history_is_three_events_and_may_follow() {
     let (mut node, mut python) = (Node::start(), Python::start());
-    for kind in Kind::ALL {
+    for kind in Kind::OVER_HTTP {
         let go_on = Signal::default();
         let server = Server::with_scripts([two_halves(&go_on)]);
         node.open("first", kind, &server.url("/agui"), "t");
@@ -53,7 +53,7 @@ fn history_is_three_events_and_may_follow() {
 #[test]
 fn history_shows_runs_as_messages() {
     let (server, mut node, mut python) = (Server::with_demo(), Node::start(), Python::start());
-    for kind in Kind::ALL {
+    for kind in Kind::OVER_HTTP {
         let thread = format!("{kind:?}");
         node.open("a", kind, &server.url("/agui"), &thread);
         for word in ["tool", "fail"] {
@@ -86,7 +86,7 @@ fn history_shows_runs_as_messages() {
 #[test]
 fn following_ends_and_the_run_goes_on() {
     let mut node = Node::start();
-    for kind in Kind::ALL {
+    for kind in Kind::OVER_HTTP {
         let go_on = Signal::default();
         let settings = "history = { follow = true, follow_max_duration = '50ms' }";
         let server = Server::with(settings, [two_halves(&go_on)]);
@@ -108,7 +108,7 @@ fn following_ends_and_the_run_goes_on() {
 #[test]
 fn a_thread_that_is_not_there_has_an_empty_history() {
     let (server, mut node) = (Server::with_scripts([vec![said(finished())]]), Node::start());
-    for kind in Kind::ALL {
+    for kind in Kind::OVER_HTTP {
         for path in ["/history", "/history?follow=true&lifecycle=true"] {
             node.open("a", kind, &server.url(path), "nowhere");
             let empty = node.run("a", json!({})).well();

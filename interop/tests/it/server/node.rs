@@ -18,6 +18,8 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) const ALL: [Self; 4] = [Self::Current, Self::Protobuf, Self::Socket, Self::Old];
+    /// For routes that sockets do not have, and what becomes of requests before they are one.
+    pub(crate) const OVER_HTTP: [Self; 3] = [Self::Current, Self::Protobuf, Self::Old];
 }
 
 /// Any number of agents, by name.

@@ -17,7 +17,7 @@ fn waiting(go_on: &Signal) -> Vec<Step> {
 #[test]
 fn a_busy_thread_and_a_run_id_that_is_taken() {
     let mut node = Node::start();
-    for kind in Kind::ALL {
+    for kind in Kind::OVER_HTTP {
         let go_on = Signal::default();
         let server = Server::with_scripts([waiting(&go_on)]);
         node.open("a", kind, &server.url("/agui"), "t");
@@ -43,7 +43,7 @@ fn every_status_reaches_the_application() {
     let mut node = Node::start();
     let long = "x".repeat(5_000);
     let huge = json!([user("u", &"x".repeat(11 * 1024 * 1024))]);
-    for kind in Kind::ALL {
+    for kind in Kind::OVER_HTTP {
         let thread = format!("{kind:?}");
         let mut refused = |path: &str, thread: &str| {
             node.open("a", kind, &server.url(path), thread);
@@ -78,7 +78,7 @@ fn every_status_reaches_the_application() {
 fn who_comes_while_the_server_stops_is_told() {
     let (server, mut node) = (Inside::start(), Node::start());
     server.wait_for(server.app.runs().shut_down());
-    for kind in Kind::ALL {
+    for kind in Kind::OVER_HTTP {
         node.open("a", kind, &server.url("/agui"), "t");
         assert_eq!(node.run("a", json!({})).refusal(), (503, "shutting_down"));
     }
@@ -119,7 +119,7 @@ fn a_plain_client_is_told_what_is_wrong() {
 fn what_is_no_fault_of_the_client_reaches_it_as_well() {
     let server = Inside::start();
     let mut node = Node::start();
-    for kind in Kind::ALL {
+    for kind in Kind::OVER_HTTP {
         node.open("a", kind, &server.url("/agui"), "t");
         server.store.set(Gate::Broken);
         assert_eq!(node.run("a", json!({})).refusal(), (503, "store_unavailable"), "{kind:?}");
@@ -149,7 +149,7 @@ fn what_is_gone_is_told_to_who_comes_back() {
         let first = engine.run(&key, RunNo(1)).await.expect("a run").offsets.start;
         engine.trim(&key, first).await.expect("a thread");
     });
-    for kind in Kind::ALL {
+    for kind in Kind::OVER_HTTP {
         for ((cursor, _), code) in cursors.iter().zip(["trimmed", "compacted"]) {
             node.open("a", kind, &server.url(&format!("/agui/connect?after={cursor}")), "t");
             assert_eq!(node.run("a", json!({})).refusal(), (410, code), "{kind:?}");
