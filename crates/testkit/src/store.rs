@@ -49,6 +49,11 @@ pub trait Harness: Send + Sync + fmt::Debug {
         true
     }
 
+    /// How many random histories are compared with the model: fewer where each of their steps waits for a disk.
+    fn model_cases(&self) -> u32 {
+        200
+    }
+
     /// Returns when lists and search show all that was written, for stores where they may lag behind.
     async fn settle(&self, _store: &dyn Store) {}
 }

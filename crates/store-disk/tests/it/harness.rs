@@ -47,6 +47,11 @@ impl InDirectory {
 
 #[async_trait]
 impl Harness for InDirectory {
+    /// A thousand syncs or so, which take a minute on a busy disk. The same steps are taken more often on a simulated one.
+    fn model_cases(&self) -> u32 {
+        40
+    }
+
     async fn open(&self) -> Arc<dyn Store> {
         self.start()
     }

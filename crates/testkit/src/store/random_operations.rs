@@ -17,13 +17,14 @@ use threadline_log::{
     ThreadKey, Timestamp,
 };
 
-/// Compares a store with the model over random operations: 200 cases, or `THREADLINE_STORE_CASES`.
+/// Compares a store with the model over random operations, in as many cases as its harness says or `THREADLINE_STORE_CASES`.
 ///
 /// # Panics
 /// If they differ. The operations are then as few as could be found, and their seed is kept beside `source`.
 pub fn matches_the_model<H: Harness + 'static>(harness: impl Fn() -> H, source: &'static str) {
     let cases = std::env::var("THREADLINE_STORE_CASES").ok();
-    let cases = cases.map_or(200, |cases| cases.parse().expect("THREADLINE_STORE_CASES is a number"));
+    let cases = cases.map(|cases| cases.parse().expect("THREADLINE_STORE_CASES is a number"));
+    let cases = cases.unwrap_or_else(|| harness().model_cases());
     let mut runner = TestRunner::new(Config { cases, source_file: Some(source), ..Config::default() });
     let runtime = super::runtime();
     let result = runner.run(&steps(), |steps| {
