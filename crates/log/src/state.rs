@@ -223,10 +223,16 @@ impl ThreadState {
     /// What becomes true after so many records.
     fn after(&self, run: RunNo, count: usize, key: Option<&AppendKey>, end: Option<&RunEnd>) -> Vec<Fact> {
         let count = count as u64;
-        let keyed = key.map(|key| Fact::Keyed { run, key: key.clone(), first: self.tail, count });
-        let at = Some(self.tail + count);
-        let ended = end.map(|end| Fact::Ended { run, end: end.clone(), at, chain: None });
-        keyed.into_iter().chain(ended).collect()
+        // Facts are large, and most appends have none: nothing is moved for those.
+        let mut facts = Vec::new();
+        if let Some(key) = key {
+            facts.push(Fact::Keyed { run, key: key.clone(), first: self.tail, count });
+        }
+        if let Some(end) = end {
+            let at = Some(self.tail + count);
+            facts.push(Fact::Ended { run, end: end.clone(), at, chain: None });
+        }
+        facts
     }
 
     /// Whether records may be appended, and what becomes true with them.

@@ -128,15 +128,9 @@ fn with_common(records: &[NewRecord]) -> impl Iterator<Item = (&NewRecord, usize
     records.iter().zip(before).map(|(record, before)| (record, common(before, &record.bytes)))
 }
 
-/// The body of an entry of the journal with these records. None if one of them is too long.
+/// The body of an entry of the journal with these records, as long as its capacity. None if one of them is too long.
 pub(crate) fn encode_shared(records: &[NewRecord]) -> Option<Vec<u8>> {
-    let mut body = Vec::with_capacity(shared_bytes(records)?);
-    put_shared(records, &mut body);
-    Some(body)
-}
-
-/// How long the body of an entry of the journal with these records is. None if one of them is too long.
-pub(crate) fn shared_bytes(records: &[NewRecord]) -> Option<usize> {
+    let mut shared = SmallVec::<[usize; 16]>::new();
     let mut bytes = 0;
     for (index, (record, common)) in with_common(records).enumerate() {
         if record.bytes.len() > LENGTH_MAX as usize {
@@ -145,22 +139,18 @@ pub(crate) fn shared_bytes(records: &[NewRecord]) -> Option<usize> {
         let own = record.bytes.len() - common;
         bytes += own + varint::bytes((own as u64) << 2);
         bytes += if index == 0 { 0 } else { varint::bytes(common as u64) };
-    }
-    Some(bytes)
-}
-
-/// Appends the body of an entry of the journal with these records.
-pub(crate) fn put_shared(records: &[NewRecord], body: &mut Vec<u8>) {
-    let mut shared = SmallVec::<[usize; 16]>::new();
-    for (index, (record, common)) in with_common(records).enumerate() {
-        let own = (record.bytes.len() - common) as u64;
-        varint::put(body, own << 2 | u64::from(record.kind.code()));
-        if index > 0 {
-            varint::put(body, common as u64);
-        }
         shared.push(common);
     }
+    let mut body = Vec::with_capacity(bytes);
+    for (index, (record, common)) in records.iter().zip(&shared).enumerate() {
+        let own = (record.bytes.len() - common) as u64;
+        varint::put(&mut body, own << 2 | u64::from(record.kind.code()));
+        if index > 0 {
+            varint::put(&mut body, *common as u64);
+        }
+    }
     records.iter().zip(shared).for_each(|(record, common)| body.extend_from_slice(&record.bytes[common..]));
+    Some(body)
 }
 
 /// The body of an entry of the journal in which nothing is shared, if its records have so many bytes.
@@ -345,7 +335,7 @@ mod tests {
                 prop_assert!(decode_records(head, &body.slice(..length)).is_err());
             }
             let shared = encode_shared(&given).unwrap();
-            prop_assert_eq!(shared_bytes(&given), Some(shared.len()));
+            prop_assert_eq!(shared.capacity(), shared.len());
             let record_bytes = bytes as u64;
             prop_assert_eq!(unshared(head, record_bytes, &shared), Ok(body));
             prop_assert!(unshared(head, record_bytes + 1, &shared).is_err());

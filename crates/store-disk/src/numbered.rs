@@ -1,13 +1,17 @@
-//! Maps by the numbers of threads.
+//! Maps by the numbers and names of threads.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use threadline_log::ThreadKey;
 
 /// By the number of a thread.
 pub(crate) type ByNumber<V> = HashMap<u64, V, BuildHasherDefault<NumberHasher>>;
 
-/// For numbers that this store gives out: nobody can choose them so that they collide, which is what the default hasher is slow
-/// for.
+/// By the name of a thread, which brings a hash that nobody can foresee.
+pub(crate) type ByName<V> = HashMap<ThreadKey, V, BuildHasherDefault<NumberHasher>>;
+
+/// For numbers that this store gives out, and hashes: nobody can choose them so that they collide, which is what the default hasher is
+/// slow for.
 #[derive(Debug, Default)]
 pub(crate) struct NumberHasher(u64);
 

@@ -7,12 +7,12 @@ use crate::catalogue::{Changes, StoredThread, ThreadChange};
 use crate::entry::{BatchHead, FactEntry};
 use crate::history::Mark;
 use crate::kept::{Compacted, Kept};
-use crate::numbered::ByNumber;
+use crate::numbered::{ByName, ByNumber};
 use crate::restated::restated;
 use crate::unsealed::Unsealed;
 use bytes::Bytes;
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use threadline_log::fact::Fact;
 use threadline_log::search;
 use threadline_log::state::ThreadState;
@@ -93,7 +93,7 @@ struct Hot {
 /// What is known in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Overlay {
-    names: HashMap<ThreadKey, Name>,
+    names: ByName<Name>,
     hot: ByNumber<Hot>,
     /// The threads that the catalogue has to look at.
     dirty: Vec<u64>,

@@ -5,7 +5,7 @@ use crate::done::Done;
 use crate::engine::{Engine, Pending};
 use crate::entry::{self, Attached, BatchHead, RECORDS, SHARED};
 use crate::journal::format::FLAG_FACT;
-use crate::journal::{Body, CommitError, EntryHead, Frames, SubmitError};
+use crate::journal::{CommitError, EntryHead, Frames, SubmitError};
 use crate::overlay::{Item, Known, Overlay, View, Write};
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -27,52 +27,33 @@ pub(crate) struct Plan {
     tail: u64,
 }
 
-/// The records of a write, before their place is known.
-#[derive(Debug)]
+/// The records of a write, before their place is known. Who brings them encodes them: that holds up nobody, and of what it was given
+/// nothing has to stay until it is durable.
+#[derive(Debug, Clone)]
 struct Batch {
     count: u32,
     bytes: u64,
-    body: Arc<dyn Body>,
+    body: Vec<u8>,
 }
 
-/// An append is its own body: its records are copied by who writes them, once.
-#[derive(Debug)]
-struct Appended {
-    append: Append,
-    body_bytes: usize,
-}
-
-impl Appended {
-    fn new(append: Append) -> Result<Arc<Self>, Error> {
-        let body_bytes = entry::shared_bytes(&append.records).ok_or_else(|| too_large(&append.records))?;
-        Ok(Arc::new(Self { append, body_bytes }))
-    }
-
-    fn admit(self: &Arc<Self>, known: Option<(u64, &ThreadState)>) -> Result<Decision<Ack>, Error> {
-        let append = &self.append;
-        let (no, state) = known.ok_or_else(|| Error::NoThread(append.thread.clone()))?;
-        let admitted = match state.admit_append(append)? {
-            Admission::Repeated(ack) => {
-                return Ok(Decision::After { thread: no, end: ack.offsets().end, value: ack });
-            }
-            Admission::New(admitted) => admitted,
-        };
-        let batch = Batch::new(&append.records, Arc::<Self>::clone(self))?;
-        let Admitted { first, time, .. } = admitted;
-        let plan = Plan::new(no, first).records(&admitted, &batch).facts(time, admitted.after);
-        let ack = Ack { first, count: u64::from(batch.count), time, repeated: false };
-        Ok(Decision::Write(plan, ack))
-    }
-}
-
-impl Body for Appended {
-    fn bytes(&self) -> usize {
-        self.body_bytes
-    }
-
-    fn put(&self, bytes: &mut Vec<u8>) {
-        entry::put_shared(&self.append.records, bytes);
-    }
+fn admit_append(
+    append: &Append,
+    batch: Batch,
+    known: Option<(u64, &ThreadState)>,
+) -> Result<Decision<Ack>, Error> {
+    let (no, state) = known.ok_or_else(|| Error::NoThread(append.thread.clone()))?;
+    let admitted = match state.admit_append(append)? {
+        Admission::Repeated(ack) => {
+            return Ok(Decision::After { thread: no, end: ack.offsets().end, value: ack });
+        }
+        Admission::New(admitted) => admitted,
+    };
+    let Admitted { first, time, .. } = admitted;
+    let ack = Ack { first, count: u64::from(batch.count), time, repeated: false };
+    let mut plan = Plan::new(no, first);
+    plan.records(&admitted, batch);
+    plan.facts(time, admitted.after);
+    Ok(Decision::Write(plan, ack))
 }
 
 impl Plan {
@@ -83,7 +64,7 @@ impl Plan {
     }
 
     /// Adds a fact, with bytes that belong to it.
-    pub(crate) fn fact(mut self, time: Timestamp, fact: Fact, attached: &Attached, delta: Bytes) -> Self {
+    pub(crate) fn fact(&mut self, time: Timestamp, fact: Fact, attached: &Attached, delta: Bytes) {
         let entry = entry::encode_fact(time, self.tail, &fact, attached);
         let sidecar = if entry.body.len() <= SIDECAR_FACT_BYTES_MAX { FLAG_FACT } else { 0 };
         let head = EntryHead {
@@ -97,18 +78,19 @@ impl Plan {
             time_max: time.0,
             weight: 0,
         };
-        self.frames.push(head, Arc::new(entry.body));
+        self.frames.push(head, entry.body.into());
         self.write.items.push(Item::Fact { time, tail: self.tail, fact: Box::new(fact), delta });
-        self
     }
 
-    fn facts(self, time: Timestamp, facts: Vec<Fact>) -> Self {
-        facts.into_iter().fold(self, |plan, fact| plan.fact(time, fact, &Attached::default(), Bytes::new()))
+    fn facts(&mut self, time: Timestamp, facts: Vec<Fact>) {
+        for fact in facts {
+            self.fact(time, fact, &Attached::default(), Bytes::new());
+        }
     }
 
-    fn records(mut self, admitted: &Admitted, batch: &Batch) -> Self {
+    fn records(&mut self, admitted: &Admitted, batch: Batch) {
         if batch.count == 0 {
-            return self;
+            return;
         }
         let Admitted { run, first, time, .. } = *admitted;
         let head = EntryHead {
@@ -122,17 +104,17 @@ impl Plan {
             time_max: time.0,
             weight: batch.bytes,
         };
-        self.frames.push(head, Arc::clone(&batch.body));
+        self.frames.push(head, batch.body);
         let head = BatchHead { first, count: batch.count, run, time };
         self.tail = head.end();
         self.write.items.push(Item::Records { head, bytes: batch.bytes });
-        self
     }
 }
 
 impl Batch {
     /// The records of an append, or the first ones of a run.
-    fn new(records: &[NewRecord], body: Arc<dyn Body>) -> Result<Self, Error> {
+    fn new(records: &[NewRecord]) -> Result<Self, Error> {
+        let body = entry::encode_shared(records).ok_or_else(|| too_large(records))?;
         let bytes: usize = records.iter().map(|record| record.bytes.len()).sum();
         let count = u32::try_from(records.len()).ok().ok_or_else(|| too_large(records))?;
         Ok(Self { count, bytes: bytes as u64, body })
@@ -251,7 +233,7 @@ impl Engine {
         &self,
         overlay: &mut Overlay,
         no: Option<u64>,
-        decide: &mut impl FnMut(&Overlay, Option<(u64, &ThreadState)>) -> Result<Decision<T>, Error>,
+        decide: impl FnOnce(&Overlay, Option<(u64, &ThreadState)>) -> Result<Decision<T>, Error>,
     ) -> Result<Step<T>, Error> {
         if overlay.dirty_bytes() > self.limits.overlay_bytes_max {
             return Ok(Step::Flush);
@@ -318,8 +300,7 @@ fn refused(error: &SubmitError) -> Error {
 
 impl Engine {
     pub(crate) async fn open_run(self: &Arc<Self>, open: OpenRun) -> Result<Opened, Error> {
-        let body = entry::encode_shared(&open.records).ok_or_else(|| too_large(&open.records))?;
-        let batch = Batch::new(&open.records, Arc::new(Bytes::from(body)))?;
+        let batch = Batch::new(&open.records)?;
         let request = Attached::new(open.request.clone());
         self.decide(&open.thread, |overlay, known| {
             let made = ThreadState::new(open.thread.clone(), open.incarnation, open.time);
@@ -328,13 +309,14 @@ impl Engine {
             if known.is_none() {
                 let created = Fact::Created { key: open.thread.clone(), incarnation: open.incarnation };
                 let described = Fact::Described { change: open.metadata.clone() };
-                plan = plan.facts(open.time, vec![created, described]);
+                plan.facts(open.time, vec![created, described]);
             }
             for fact in admitted.before.clone() {
-                plan = plan.fact(admitted.time, fact, &request, Bytes::new());
+                plan.fact(admitted.time, fact, &request, Bytes::new());
             }
-            let plan = plan.records(&admitted, &batch).facts(admitted.time, admitted.after.clone());
-            let Admitted { run, first, time, .. } = admitted;
+            plan.records(&admitted, batch.clone());
+            let Admitted { run, first, time, after, .. } = admitted;
+            plan.facts(time, after);
             let ack = Ack { first, count: u64::from(batch.count), time, repeated: false };
             let incarnation = known.map_or(open.incarnation, |(_, state)| state.incarnation());
             Ok(Decision::Write(plan, Opened { run, epoch: Epoch(1), incarnation, ack }))
@@ -344,14 +326,15 @@ impl Engine {
 
     /// Begins at once: nearly every append finds its thread in use and room in the journal, and has nothing to do but wait.
     pub(crate) fn append(self: &Arc<Self>, append: Append) -> Appending {
-        let submitted =
-            Appended::new(append).and_then(|appended| Ok((self.append_now(&appended)?, appended)));
-        match submitted {
-            Ok((Some(Step::Finish(pending, ack)), _)) => Box::pin(finish(pending, ack)),
-            Ok((_, appended)) => {
+        match self.append_now(&append) {
+            Ok(Some(Step::Finish(pending, ack))) => Box::pin(finish(pending, ack)),
+            Ok(_) => {
                 let engine = Arc::clone(self);
                 Box::pin(async move {
-                    engine.decide(&appended.append.thread, |_, known| appended.admit(known)).await
+                    let batch = Batch::new(&append.records)?;
+                    engine
+                        .decide(&append.thread, |_, known| admit_append(&append, batch.clone(), known))
+                        .await
                 })
             }
             Err(error) => Box::pin(ready(Err(error))),
@@ -359,17 +342,18 @@ impl Engine {
     }
 
     /// What comes of an append without a wait. None if only the catalogue can tell.
-    fn append_now(&self, appended: &Arc<Appended>) -> Result<Option<Step<Ack>>, Error> {
+    fn append_now(&self, append: &Append) -> Result<Option<Step<Ack>>, Error> {
         if let Some(trouble) = self.trouble() {
             return Err(Error::Unavailable(trouble));
         }
+        let batch = Batch::new(&append.records)?;
         let mut overlay = self.core.overlay();
-        let no = match overlay.find(&appended.append.thread, View::Admitted) {
+        let no = match overlay.find(&append.thread, View::Admitted) {
             Known::Thread(no) => Some(no),
             Known::Absent => None,
             Known::Unknown => return Ok(None),
         };
-        self.step(&mut overlay, no, &mut |_, known| appended.admit(known)).map(Some)
+        self.step(&mut overlay, no, |_, known| admit_append(append, batch, known)).map(Some)
     }
 
     /// Writes a fact about a thread, as its state says, and the bytes that belong to it.
@@ -383,7 +367,9 @@ impl Engine {
         self.decide(key, |_, known| {
             let (no, state) = known.ok_or_else(|| Error::NoThread(key.clone()))?;
             let (time, fact) = admit(state)?;
-            Ok(Decision::Write(Plan::new(no, state.tail()).fact(time, fact, attached, delta.clone()), ()))
+            let mut plan = Plan::new(no, state.tail());
+            plan.fact(time, fact, attached, delta.clone());
+            Ok(Decision::Write(plan, ()))
         })
         .await
     }

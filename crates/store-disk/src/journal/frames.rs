@@ -3,36 +3,15 @@
 use super::Position;
 use super::checksum::checksum;
 use super::entry::EntryHead;
-use bytes::Bytes;
 use smallvec::SmallVec;
-use std::fmt;
-use std::sync::Arc;
 
 /// What an entry begins with.
 const CHECKSUM_BYTES: usize = 4;
 
-/// The body of an entry, which is put together when it is written: then it is copied once.
-pub trait Body: fmt::Debug + Send + Sync {
-    /// How many bytes it has.
-    fn bytes(&self) -> usize;
-
-    /// Appends them.
-    fn put(&self, bytes: &mut Vec<u8>);
-}
-
-impl Body for Bytes {
-    fn bytes(&self) -> usize {
-        self.len()
-    }
-
-    fn put(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(self);
-    }
-}
-
 /// Entries that are committed together: after a crash all of them are there, or none.
 ///
-/// They are encoded by the committer, into its group: whoever submits may hold up others, and only it has a buffer to copy to.
+/// Whoever submits brings the bodies. The committer copies them into its group and puts heads and checksums to them: what is in a
+/// head is known only to who has the order, and meanwhile holds up others.
 #[derive(Debug, Default)]
 pub struct Frames {
     entries: SmallVec<[Frame; 1]>,
@@ -44,13 +23,13 @@ struct Frame {
     /// Its first byte among those of all.
     start: u32,
     head: EntryHead,
-    body: Arc<dyn Body>,
+    body: Vec<u8>,
 }
 
 impl Frames {
     /// Puts an entry behind those that are there.
-    pub fn push(&mut self, head: EntryHead, body: Arc<dyn Body>) {
-        let body_bytes = body.bytes();
+    pub fn push(&mut self, head: EntryHead, body: Vec<u8>) {
+        let body_bytes = body.len();
         // What is longer than that is refused as a whole.
         let start = u32::try_from(self.bytes).unwrap_or(u32::MAX);
         self.bytes += CHECKSUM_BYTES + head.bytes(body_bytes) + body_bytes;
@@ -80,12 +59,11 @@ impl Frames {
         for Frame { head, body, .. } in &self.entries {
             let start = bytes.len();
             bytes.extend([0; CHECKSUM_BYTES]);
-            head.put(body.bytes(), bytes);
-            let body_start = bytes.len();
-            body.put(bytes);
+            head.put(body.len(), bytes);
+            bytes.extend_from_slice(body);
             let (stored, rest) = bytes[start..].split_first_chunk_mut().expect("its space was just made");
             *stored = checksum(seed, rest).to_le_bytes();
-            visit(start, head, &bytes[body_start..]);
+            visit(start, head, body);
         }
     }
 }
@@ -140,7 +118,7 @@ mod tests {
             });
             let mut frames = Frames::default();
             let heads: Vec<EntryHead> = heads.collect();
-            heads.iter().for_each(|head| frames.push(*head, Arc::new(Bytes::from(vec![7; body_bytes]))));
+            heads.iter().for_each(|head| frames.push(*head, vec![7; body_bytes]));
             let mut bytes = vec![1; 3];
             let mut visited = Vec::new();
             frames.encode(5, &mut bytes, |start, head, body| visited.push((start, *head, body.len())));

@@ -35,7 +35,7 @@ pub use damage::{Cut, Damage, DamageKind};
 pub use entry::{Entry, EntryHead, Found};
 pub use error::{CloseError, CommitError, Failure, OpenError, ReadError, ReleaseError, SubmitError};
 pub use format::Position;
-pub use frames::{Body, Committed, Frames};
+pub use frames::{Committed, Frames};
 pub(crate) use handle::SEGMENT_BYTES;
 pub use handle::{Health, Journal, Options, SegmentInfo};
 pub use open::Recovery;

@@ -9,7 +9,6 @@ use crate::journal::format::GROUPS_START;
 use crate::journal::{
     EntryHead, Finding, Frames, Journal, Options, Position, ReadError, Salt, SubmitError, check,
 };
-use bytes::Bytes;
 use std::sync::{Arc, Mutex};
 
 #[test]
@@ -116,7 +115,7 @@ fn reading_where_there_is_no_entry_is_an_error_that_says_where() {
 fn an_entry_of_a_typical_size_costs_a_tenth_at_most_even_alone() {
     let head = EntryHead { thread: 10_000, run: 40_000, first: 100_000, count: 5, ..head(1) };
     let mut frames = Frames::default();
-    frames.push(head, Arc::new(Bytes::from(vec![b'x'; 800])));
+    frames.push(head, vec![b'x'; 800]);
     assert!(frames.bytes() + 36 <= 880, "{}", frames.bytes());
 }
 

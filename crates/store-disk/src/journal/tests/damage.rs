@@ -5,9 +5,7 @@ use crate::fs::sim::SimDisk;
 use crate::journal::format::{GROUP_HEADER_BYTES, GROUPS_START, segment_name};
 use crate::journal::group::Group;
 use crate::journal::{Damage, DamageKind, Finding, Frames, Journal, OpenError, Position, ReadError, check};
-use bytes::Bytes;
 use std::ops::Range;
-use std::sync::Arc;
 
 const SEGMENT_BYTES: u32 = 4096;
 const FIRST: &str = "seg-0000000000000001.log";
@@ -261,8 +259,7 @@ fn what_was_written_elsewhere_is_never_a_group_here() {
     let disk = SimDisk::new();
     let journal = create(&disk, SEGMENT_BYTES);
     let mut with_payload = Frames::default();
-    with_payload
-        .push(head(99), Arc::new(Bytes::from(bytes[log.groups[1].start..log.groups[3].end].to_vec())));
+    with_payload.push(head(99), bytes[log.groups[1].start..log.groups[3].end].to_vec());
     let start = submit(&journal, with_payload).recv().unwrap().unwrap().start;
     submit(&journal, frames([0])).recv().unwrap().unwrap();
     journal.close().unwrap();

@@ -7,7 +7,6 @@ use crate::journal::{
     CommitError, Committed, EntryHead, Found, Frames, Journal, OpenError, Options, Position, Recovery, Salt,
     Submission, SubmitError,
 };
-use bytes::Bytes;
 use std::sync::{Arc, Mutex, mpsc};
 
 pub(super) const SALT: Salt = Salt(*b"\x01pepper\xff");
@@ -42,7 +41,7 @@ pub(super) fn body(n: u64) -> Vec<u8> {
 pub(super) fn frames(entries: impl IntoIterator<Item = u64>) -> Frames {
     let mut frames = Frames::default();
     for n in entries {
-        frames.push(head(n), Arc::new(Bytes::from(body(n))));
+        frames.push(head(n), body(n));
     }
     frames
 }
@@ -50,7 +49,7 @@ pub(super) fn frames(entries: impl IntoIterator<Item = u64>) -> Frames {
 /// One entry with a body of this length.
 pub(in crate::journal) fn sized_frames(bytes: usize) -> Frames {
     let mut frames = Frames::default();
-    frames.push(EntryHead::default(), Arc::new(Bytes::from(vec![1; bytes])));
+    frames.push(EntryHead::default(), vec![1; bytes]);
     frames
 }
 
