@@ -6,6 +6,7 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::input::{run_of_query, unreadable};
+use crate::openapi::{Operation, shapes};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -29,6 +30,31 @@ pub(super) struct Options {
     run: String,
     /// Where the caller thinks that the tail is.
     expected_tail: Option<u64>,
+}
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    let appended = [
+        ("threadId", shapes::id()),
+        ("runId", shapes::id()),
+        ("status", shapes::status()),
+        ("first", shapes::count()),
+        ("next", shapes::count()),
+        ("tail", shapes::count()),
+        ("repeated", shapes::flag()),
+    ];
+    Operation::new("Appends the events of a run that somebody outside executes, all of them or none")
+        .needs_query("run", "The run that the events belong to.", shapes::id())
+        .query("expected_tail", "Only if the thread ends there.", shapes::count())
+        .header("Idempotency-Key", "Makes a repetition land once.", shapes::id())
+        .takes(&body::LINES, &shapes::lines())
+        .answers_json(
+            "They lie from `first` up to `next`, and the thread ends at `tail`.",
+            shapes::object(&appended, &[]),
+        )
+        .writes()
+        .refuses(&[Code::RunActive, Code::RunEnded, Code::RunIdReused, Code::TailMoved, Code::Fenced])
+        .refuses(&[Code::InterruptsOpen, Code::InterruptAnswered, Code::ThreadNotFound, Code::ThreadReplaced])
 }
 
 /// Appends events, all of them or none.

@@ -9,12 +9,13 @@ use crate::error::{Code, Refusal};
 use crate::idle::{Idle, check_size, mint_run_id};
 use crate::input::{Input, run_of_query};
 use crate::load::Listening;
+use crate::openapi::{Operation, agui, shapes};
 use crate::runs::{Joined, Phase};
 use crate::settings::Mode;
 use crate::stream::{Dialect, Encoding, RunReader};
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use threadline_log::delivery::Delivery;
@@ -33,6 +34,20 @@ pub(super) struct Options {
     after: Option<String>,
     /// The run to attach to, by its id; the last one that was started, if it is not said.
     run: Option<String>,
+}
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    Operation::new("Attaches to a thread: how things are, and the rest of a run that goes on")
+        .query("run", "The run; the last one that was started, if it is not said.", shapes::id())
+        .query("after", "A cursor, behind which it goes on.", shapes::text())
+        .header("Last-Event-ID", "The same, if the query does not say it.", shapes::text())
+        .takes(&body::JSON, &agui::thread_and_run())
+        .answers(StatusCode::OK, "Events, to the end of the run.", agui::events())
+        .reads()
+        .refuses(&[Code::AgentNotFound, Code::InvalidCursor, Code::RunNotFound, Code::ThreadNotFound])
+        .refuses(&[Code::ThreadReplaced, Code::Trimmed, Code::Compacted])
+        .refuses(&[Code::SnapshotTooLarge, Code::TooMany])
 }
 
 /// Attaching to a thread.

@@ -9,9 +9,10 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
-const JSON: [&str; 1] = ["application/json"];
+/// The only name that JSON goes by.
+pub(super) const JSON: [&str; 1] = ["application/json"];
 /// Lines of JSON, by the names that they go by.
-const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
+pub(super) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
 
 /// Reads the body of a request that must be JSON, within the limits.
 pub(super) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {

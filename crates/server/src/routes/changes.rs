@@ -1,16 +1,17 @@
 //! `GET /v1/changes`: the threads of a scope, then what changes among them.
 
 use super::body;
-use super::threads::shown;
+use super::threads::{schema, shown};
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::load::Listening;
-use crate::stream::Encoding;
+use crate::openapi::{Operation, shapes};
 use crate::stream::reader::Cut;
+use crate::stream::{Encoding, SSE};
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -25,6 +26,16 @@ use tokio::time::timeout;
 
 /// How many threads are listed at once.
 const PAGE: usize = 256;
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    let kinds = shapes::word(&["list", "thread", "listed", "deleted"]);
+    let change = shapes::object(&[("type", kinds)], &[("thread", schema()), ("threadId", shapes::id())]);
+    Operation::new("The threads, and then what changes among them, live")
+        .answers(StatusCode::OK, "Changes, until the server stops.", [(SSE, shapes::frame(change))])
+        .reads()
+        .refuses(&[Code::InvalidParameter, Code::TooMany])
+}
 
 /// The list, and then its changes, for as long as the client stays.
 pub(super) async fn changes(

@@ -2,20 +2,34 @@
 
 use super::body;
 use super::parameters::Name;
-use super::threads::shown;
+use super::threads::{self, shown};
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::input::pointer;
 use crate::moment::Moment;
+use crate::openapi::{Operation, shapes};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 use threadline_log::cloning::ClonePoint;
 use threadline_log::{Engine, Error, RunId, ThreadId, ThreadKey};
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    let optional = [("runId", shapes::id()), ("at", shapes::moment())];
+    let mut wanted = shapes::closed(shapes::object(&[("threadId", shapes::id())], &optional));
+    wanted["not"] = json!({ "required": ["runId", "at"] });
+    Operation::new("Copies a thread, or the branch of a run, or what was there at a point")
+        .takes(&body::JSON, &wanted)
+        .answers(StatusCode::CREATED, "The copy.", [(body::JSON[0], threads::schema())])
+        .writes()
+        .refuses(&[Code::ThreadNotFound, Code::RunNotFound, Code::ThreadExists])
+        .refuses(&[Code::Trimmed, Code::Compacted, Code::ThreadReplaced])
+}
 
 /// Copies a thread up to a point into a new one, and answers the new one.
 pub(super) async fn clone(

@@ -2,8 +2,9 @@
 
 use crate::error::Refusal;
 use crate::input::pointer;
+use crate::openapi::shapes;
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use threadline_log::thread::{Metadata, MetadataChange};
 
@@ -15,6 +16,19 @@ const LABEL_BYTES_MAX: usize = 256;
 const LABELS_MAX: usize = 64;
 /// What labels begin with that are not for users.
 const RESERVED: &str = "threadline:";
+
+/// What [`read`] reads. Limits are in bytes of UTF-8.
+pub(super) fn schema() -> Value {
+    let text = json!({ "type": "string", "maxLength": TEXT_BYTES_MAX });
+    let labels = json!({
+        "type": "object",
+        "propertyNames": { "maxLength": LABEL_BYTES_MAX, "pattern": format!("^(?!{RESERVED})") },
+        "additionalProperties": shapes::nullable(text.clone()),
+        "maxProperties": LABELS_MAX,
+    });
+    let members = [("name", text), ("archived", shapes::flag()), ("labels", labels)];
+    shapes::named("ThreadChange", shapes::closed(shapes::object(&[], &members)))
+}
 
 /// Reads a change. What is absent stays.
 pub(super) fn read(body: &Bytes) -> Result<MetadataChange, Refusal> {

@@ -1,13 +1,15 @@
 //! `GET /v1/threads/{thread}/export`: a thread as lines of JSON, of any size.
 
+use super::body;
 use super::parameters::{Name, Parameters};
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
+use crate::openapi::{Operation, shapes};
 use crate::stream::reader::Cut;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -30,6 +32,20 @@ enum Form {
     Raw,
     Compact,
     Snapshot,
+}
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    let forms = shapes::word(&["raw", "compact", "snapshot"]);
+    Operation::new("All of a thread, as lines of JSON")
+        .query(
+            "form",
+            "Every record as it came, which is what import takes; or AG-UI events, compacted.",
+            forms,
+        )
+        .answers(StatusCode::OK, "Lines, as many as the first one says.", [(body::LINES[0], shapes::lines())])
+        .reads()
+        .refuses(&[Code::ThreadNotFound])
 }
 
 /// A thread, a part at a time.

@@ -1,15 +1,39 @@
 //! `GET /healthz` and `GET /readyz`.
 
+use super::body;
 use crate::app::App;
+use crate::error::Code;
+use crate::openapi::{Operation, shapes};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+/// What is said about it.
+pub(super) fn about_alive() -> Operation {
+    let alive = shapes::object(&[("status", shapes::word(&["ok"]))], &[]);
+    Operation::new("Whether the process answers").answers_json("It does.", alive)
+}
+
 /// Whether the process answers.
 pub(super) async fn alive() -> Json<serde_json::Value> {
     Json(json!({ "status": "ok" }))
+}
+
+/// What is said about it.
+pub(super) fn about_ready() -> Operation {
+    let ready = [("status", shapes::word(&["ready"])), ("runs", shapes::count())];
+    let trouble = [Code::StoreUnavailable, Code::ShuttingDown].map(Code::name);
+    let unready = [
+        ("status", shapes::word(&["unavailable"])),
+        ("code", shapes::word(&trouble)),
+        ("message", shapes::text()),
+    ];
+    let unready = [(body::JSON[0], shapes::object(&unready, &[]))];
+    Operation::new("Whether runs can be started")
+        .answers_json("They can.", shapes::object(&ready, &[]))
+        .answers(StatusCode::SERVICE_UNAVAILABLE, "They cannot.", unready)
 }
 
 /// Whether runs can be started: the store takes writes, and the server is not about to stop.

@@ -5,16 +5,17 @@ use super::body;
 use super::parameters::{AgentName, Parameters};
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::idle::{Idle, check_size, mint_run_id, started, text};
 use crate::input::Input;
 use crate::lifecycle::with_lifecycle;
+use crate::openapi::{Operation, agui, shapes};
 use crate::stream::alias::Alias;
 use crate::stream::reader::Deadline;
 use crate::stream::{Dialect, Encoding, RunReader};
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use threadline_log::delivery::Delivery;
@@ -33,6 +34,19 @@ pub(super) struct Options {
     lifecycle: Option<bool>,
     state: Option<bool>,
     run: Option<String>,
+}
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    Operation::new("The messages of a thread, and what follows if that is wanted")
+        .query("follow", "Whether it goes on to the end of a run that goes on.", shapes::flag())
+        .query("lifecycle", "Whether starts and ends of runs are among the messages.", shapes::flag())
+        .query("state", "Whether the state comes before the messages.", shapes::flag())
+        .query("run", "Another run than the last.", shapes::id())
+        .takes(&body::JSON, &agui::thread_and_run())
+        .answers(StatusCode::OK, "RUN_STARTED, MESSAGES_SNAPSHOT, RUN_FINISHED.", agui::events())
+        .refuses(&[Code::AgentNotFound, Code::RunNotFound, Code::ThreadNotFound, Code::ThreadReplaced])
+        .refuses(&[Code::SnapshotTooLarge, Code::TooMany])
 }
 
 /// The history of a thread.

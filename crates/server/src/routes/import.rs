@@ -5,6 +5,7 @@ use super::parameters::Parameters;
 use crate::access::Caller;
 use crate::app::App;
 use crate::error::{Code, Refusal};
+use crate::openapi::{Operation, shapes};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -29,6 +30,29 @@ const REST_TIME_MAX: Duration = Duration::from_secs(2);
 pub(super) struct Options {
     /// The thread's id, in place of the one that the input says.
     thread: Option<String>,
+}
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    let imported = [
+        ("app", shapes::id()),
+        ("user", shapes::id()),
+        ("threadIds", shapes::list(shapes::id())),
+        ("runs", shapes::count()),
+        ("records", shapes::count()),
+    ];
+    Operation::new("Takes in what export gave, or a recording of AG-UI events")
+        .query("thread", "Another id than the one in it.", shapes::id())
+        .takes(&body::LINES, &shapes::lines())
+        .answers_json("What was taken in.", shapes::object(&imported, &[]))
+        .writes()
+        .refuses(&[
+            Code::ThreadExists,
+            Code::ThreadNotFound,
+            Code::RunIdReused,
+            Code::RunEnded,
+            Code::RunActive,
+        ])
 }
 
 /// Takes threads in, whole or not at all.

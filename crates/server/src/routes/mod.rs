@@ -18,6 +18,7 @@ mod leftover;
 mod message_mark;
 mod metrics;
 mod observe;
+mod openapi;
 mod origins;
 mod parameters;
 mod records;
@@ -29,4 +30,4 @@ mod table;
 mod threads;
 mod tickets;
 
-pub use table::{Endpoint, endpoints, router};
+pub use table::{Endpoint, description, endpoints, router};

@@ -11,12 +11,13 @@ use crate::error::{Code, Refusal};
 use crate::input::run_of_query;
 use crate::load::Listening;
 use crate::moment::{Moment, NotAMoment};
-use crate::stream::Encoding;
+use crate::openapi::{Operation, shapes};
 use crate::stream::reader::Cut;
+use crate::stream::{Encoding, SSE};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -26,6 +27,7 @@ use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
+use threadline_log::record::Kind;
 use threadline_log::transfer::record_json;
 use threadline_log::{Engine, Error, Follower, Incarnation, Record, RunId, RunNo, ThreadKey};
 use threadline_protocol::codec::{encode_comment, encode_frame};
@@ -49,6 +51,39 @@ pub(super) struct Options {
     /// Only records of this run.
     run: Option<String>,
     limit: Option<usize>,
+}
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    let kinds = [Kind::Event, Kind::Transcoded, Kind::Made, Kind::Rejected].map(Kind::name);
+    let record = [
+        ("offset", shapes::count()),
+        ("time", shapes::time()),
+        ("run", shapes::id()),
+        ("kind", shapes::word(&kinds)),
+    ];
+    // As it came; as a text where that is no JSON of one line, in hexadecimal digits where it is no text.
+    let came = [("event", json!({})), ("text", shapes::text()), ("hex", shapes::text())];
+    let record = shapes::named("Record", shapes::object(&record, &came));
+    let page =
+        [("threadId", shapes::id()), ("records", shapes::list(record.clone())), ("tail", shapes::count())];
+    let page = shapes::object(&page, &[("next", shapes::text())]);
+    let forms = [(body::JSON[0], page), (SSE, shapes::frame(record))];
+    Operation::new("The records of a thread, of all runs and branches")
+        .query("after", "A cursor, an offset or a time, behind which it begins.", shapes::text())
+        .query("until", "An offset or a time, before which it ends.", shapes::moment())
+        .query("run", "Only records of this run.", shapes::id())
+        .query("limit", "The most records of a page.", shapes::limit(LIMIT_DEFAULT, LIMIT_MAX))
+        .header("Last-Event-ID", "A cursor, if the query does not say where it begins.", shapes::text())
+        .answers(
+            StatusCode::OK,
+            "A page; for who accepts event streams all of them, and those to come.",
+            forms,
+        )
+        .conditional()
+        .reads()
+        .refuses(&[Code::ThreadNotFound, Code::RunNotFound, Code::InvalidCursor, Code::TooMany])
+        .refuses(&[Code::ThreadReplaced, Code::Trimmed, Code::Compacted])
 }
 
 /// A page of records, or with `Accept: text/event-stream` all of them and then those to come.

@@ -5,16 +5,29 @@ use super::body;
 use super::parameters::AgentName;
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::input::Input;
+use crate::openapi::{Operation, agui};
 use crate::runs::{Begun, Start};
 use crate::stream::{Dialect, Encoding, RunReader};
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use threadline_log::delivery::Delivery;
 use threadline_log::{RunWriter, Started};
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    Operation::new("A run: its events, as they come")
+        .takes(&body::JSON, &agui::input())
+        .answers(StatusCode::OK, "The events of the run, to its end.", agui::events())
+        .writes()
+        .refuses(&[Code::AgentNotFound, Code::InvalidParameter, Code::TooMany])
+        .refuses(&[Code::RunActive, Code::RunIdReused, Code::InterruptsOpen, Code::InterruptAnswered])
+        // Of a run that is there already, as connect.
+        .refuses(&[Code::SnapshotTooLarge, Code::ThreadNotFound, Code::ThreadReplaced])
+}
 
 /// A run.
 pub(super) async fn run(

@@ -4,8 +4,9 @@ use super::conditional::Tag;
 use super::parameters::Name;
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::input::run_of_query;
+use crate::openapi::{Operation, shapes};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -13,6 +14,15 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use threadline_log::RunId;
 use threadline_log::run::RunInfo;
+
+/// What is said about it.
+pub(super) fn about_list() -> Operation {
+    let runs = shapes::object(&[("threadId", shapes::id()), ("runs", shapes::list(schema()))], &[]);
+    Operation::new("The runs of a thread, in the order they were opened")
+        .answers_json("All of them.", runs)
+        .reads()
+        .refuses(&[Code::ThreadNotFound])
+}
 
 /// All runs, in the order they were opened.
 pub(super) async fn list(
@@ -27,6 +37,15 @@ pub(super) async fn list(
         |run: &RunInfo| run.parent.and_then(|parent| runs.get(parent.index())).map(|parent| &parent.id);
     let shown: Vec<Value> = runs.iter().map(|run| shown(run, parent(run))).collect();
     Ok(Json(json!({ "threadId": thread.thread.as_str(), "runs": shown })))
+}
+
+/// What is said about it.
+pub(super) fn about_one() -> Operation {
+    Operation::new("A run of a thread")
+        .answers_json("As it is.", schema())
+        .conditional()
+        .reads()
+        .refuses(&[Code::ThreadNotFound, Code::RunNotFound])
 }
 
 /// One of them.
@@ -56,6 +75,26 @@ pub(super) async fn one(
         Some(tag) => tag.on(answer),
         None => answer,
     })
+}
+
+/// How [`shown`] shows a run.
+fn schema() -> Value {
+    let members = [
+        ("runId", shapes::id()),
+        ("parentRunId", shapes::nullable(shapes::id())),
+        ("spawnedBy", shapes::nullable(shapes::text())),
+        ("status", shapes::status()),
+        ("outcome", json!({})),
+        ("errorCode", shapes::nullable(shapes::text())),
+        ("usage", json!({})),
+        ("first", shapes::count()),
+        ("next", shapes::count()),
+        ("records", shapes::count()),
+        ("started", shapes::time()),
+        ("ended", shapes::nullable(shapes::time())),
+        ("compacted", shapes::flag()),
+    ];
+    shapes::named("Run", shapes::object(&members, &[]))
 }
 
 fn shown(run: &RunInfo, parent: Option<&RunId>) -> Value {

@@ -8,11 +8,12 @@ use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::input::run_of_query;
 use crate::moment::Moment;
+use crate::openapi::{Operation, agui, shapes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use threadline_log::{At, Engine, Error, Located, ThreadKey, Timestamp};
 use threadline_protocol::Message;
 use threadline_protocol::stages::fold::{FOLD_VERSION, Fold};
@@ -43,6 +44,36 @@ pub(super) struct Messages {
     /// Where the page before it has begun. It says when, too.
     before: Option<MessageMark>,
     limit: Option<usize>,
+}
+
+/// What is said about it.
+pub(super) fn about_messages() -> Operation {
+    let messages = ("messages", shapes::list(agui::message()));
+    about("The messages of a thread, by pages, the last one first", messages, &[("before", shapes::text())])
+        .query("before", "`before` of the page behind it.", shapes::text())
+        .query("limit", "The most messages of a page.", shapes::limit(LIMIT_DEFAULT, LIMIT_MAX))
+        .refuses(&[Code::ThreadReplaced])
+}
+
+/// What is said about it.
+pub(super) fn about_state() -> Operation {
+    about("The state of a thread", ("state", json!({})), &[])
+}
+
+fn about(summary: &'static str, held: (&str, Value), more: &[(&str, Value)]) -> Operation {
+    let members = [
+        ("threadId", shapes::id()),
+        ("runId", shapes::nullable(shapes::id())),
+        ("next", shapes::count()),
+        held,
+    ];
+    Operation::new(summary)
+        .query("run", "At the end of this run; of the last one, if nothing is said.", shapes::id())
+        .query("at", "With everything up to this offset or time.", shapes::moment())
+        .answers_json("How things are, or were.", shapes::object(&members, more))
+        .conditional()
+        .reads()
+        .refuses(&[Code::ThreadNotFound, Code::RunNotFound, Code::Trimmed, Code::Compacted])
 }
 
 /// The messages of a branch: the last page, or one before.

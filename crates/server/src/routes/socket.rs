@@ -4,11 +4,12 @@ use super::parameters::AgentName;
 use super::table::router;
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::listener::Held;
+use crate::openapi::Operation;
 use crate::socket::{Connection, Handshake, Session};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::Response;
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -27,6 +28,12 @@ const OF_THE_SOCKET: [HeaderName; 8] = [
     HeaderName::from_static("last-event-id"),
     HeaderName::from_static("x-request-id"),
 ];
+
+pub(super) fn about() -> Operation {
+    Operation::new("A WebSocket: runs, connects and cancels, many over one connection")
+        .answers(StatusCode::SWITCHING_PROTOCOLS, "Messages, as docs/http.md has them.", [])
+        .refuses(&[Code::AgentNotFound, Code::InvalidInput, Code::UpgradeRequired])
+}
 
 /// A socket.
 pub(super) async fn open(

@@ -2,17 +2,19 @@
 
 use super::{
     append, attach, cancel, changes, clone, discovery, export, health, history, hosts, import, leftover,
-    metrics, observe, origins, records, run, runs, snapshots, socket, threads, tickets,
+    metrics, observe, openapi, origins, records, run, runs, snapshots, socket, threads, tickets,
 };
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
 use crate::error::{Code, Refusal};
+use crate::openapi::{Operation, document};
 use crate::settings::Settings;
-use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::{Extension, Router};
+use serde_json::Value;
 
 /// One way to call the server.
 #[derive(Clone, Debug)]
@@ -23,6 +25,7 @@ pub struct Endpoint {
     pub path: String,
     /// What a caller must be allowed to do; nothing, if it is there for anybody.
     pub permission: Option<Permission>,
+    pub(crate) operation: Operation,
     route: MethodRouter<App>,
 }
 
@@ -39,6 +42,7 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(async || {
             Refusal::new(Code::MethodNotAllowed, "the route does not take this method")
         })
+        .layer(Extension(openapi::Document::default()))
         .layer(middleware::from_fn_with_state(app.clone(), origins::check))
         .layer(origins::cors(&app.settings().http))
         .layer(middleware::from_fn_with_state(app.clone(), hosts::check))
@@ -47,55 +51,62 @@ pub fn router(app: App) -> Router {
         .with_state(app)
 }
 
+/// What the server says about itself, as OpenAPI.
+#[must_use]
+pub fn description(app: &App) -> Value {
+    document(&endpoints(app.settings()), app.authority().is_some())
+}
+
 /// All ways to call a server with these settings.
 #[must_use]
 pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     let paths = &settings.paths;
     let mut table = Table { base: paths.base.trim_end_matches('/'), endpoints: Vec::new() };
     let (read, run, admin) = (Some(Permission::Read), Some(Permission::Run), Some(Permission::Admin));
-    table.get("/agents", read, discovery::agents);
+    table.get("/agents", read, discovery::agents, discovery::about_agents());
     for path in ["/agents/{agent}", &paths.run, &paths.run_alias] {
-        table.post(path, run, run::run);
+        table.post(path, run, run::run, run::about());
     }
     for path in ["/agents/{agent}/connect", &paths.connect] {
-        table.post(path, read, attach::connect);
+        table.post(path, read, attach::connect, attach::about());
     }
     if settings.history.enabled {
         for path in ["/agents/{agent}/history", &paths.history] {
-            table.post(path, read, history::history);
+            table.post(path, read, history::history, history::about());
         }
     }
     for path in ["/agents/{agent}/cancel", &paths.cancel] {
-        table.post(path, run, cancel::cancel);
+        table.post(path, run, cancel::cancel, cancel::about());
     }
     for path in ["/agents/{agent}/capabilities", &paths.capabilities] {
-        table.get(path, read, discovery::capabilities);
+        table.get(path, read, discovery::capabilities, discovery::about_capabilities());
     }
     if settings.http.websocket {
         for path in ["/agents/{agent}/ws", &paths.socket] {
-            table.get(path, read, socket::open);
+            table.get(path, read, socket::open, socket::about());
         }
     }
-    table.get("/v1/threads", read, threads::list);
-    table.get("/v1/threads/{thread}", read, threads::thread);
-    table.add(Method::PATCH, "/v1/threads/{thread}", run, threads::describe);
-    table.add(Method::DELETE, "/v1/threads/{thread}", admin, threads::delete);
-    table.get("/v1/threads/{thread}/events", read, records::events);
-    table.post("/v1/threads/{thread}/events", run, append::append);
-    table.get("/v1/threads/{thread}/messages", read, snapshots::messages);
-    table.get("/v1/threads/{thread}/state", read, snapshots::state);
-    table.get("/v1/threads/{thread}/runs", read, runs::list);
-    table.get("/v1/threads/{thread}/runs/{run}", read, runs::one);
-    table.post("/v1/threads/{thread}/clone", run, clone::clone);
-    table.get("/v1/threads/{thread}/export", read, export::export);
-    table.post("/v1/import", admin, import::import);
-    table.get("/v1/changes", read, changes::changes);
-    table.post("/v1/tickets", read, tickets::issue);
+    table.get("/v1/threads", read, threads::list, threads::about_list());
+    table.get("/v1/threads/{thread}", read, threads::thread, threads::about_thread());
+    table.add(Method::PATCH, "/v1/threads/{thread}", run, threads::describe, threads::about_describe());
+    table.add(Method::DELETE, "/v1/threads/{thread}", admin, threads::delete, threads::about_delete());
+    table.get("/v1/threads/{thread}/events", read, records::events, records::about());
+    table.post("/v1/threads/{thread}/events", run, append::append, append::about());
+    table.get("/v1/threads/{thread}/messages", read, snapshots::messages, snapshots::about_messages());
+    table.get("/v1/threads/{thread}/state", read, snapshots::state, snapshots::about_state());
+    table.get("/v1/threads/{thread}/runs", read, runs::list, runs::about_list());
+    table.get("/v1/threads/{thread}/runs/{run}", read, runs::one, runs::about_one());
+    table.post("/v1/threads/{thread}/clone", run, clone::clone, clone::about());
+    table.get("/v1/threads/{thread}/export", read, export::export, export::about());
+    table.post("/v1/import", admin, import::import, import::about());
+    table.get("/v1/changes", read, changes::changes, changes::about());
+    table.post("/v1/tickets", read, tickets::issue, tickets::about());
     if settings.metrics.enabled {
-        table.get("/metrics", admin.filter(|_| !settings.metrics.public), metrics::figures);
+        table.get("/metrics", admin.filter(|_| !settings.metrics.public), metrics::figures, metrics::about());
     }
-    table.get("/healthz", None, health::alive);
-    table.get("/readyz", None, health::ready);
+    table.get("/openapi.json", None, openapi::described, openapi::about());
+    table.get("/healthz", None, health::alive, health::about_alive());
+    table.get("/readyz", None, health::ready, health::about_ready());
     table.endpoints
 }
 
@@ -105,12 +116,24 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    fn get<H: Handler<T, App>, T: 'static>(&mut self, path: &str, needs: Option<Permission>, handler: H) {
-        self.add(Method::GET, path, needs, handler);
+    fn get<H: Handler<T, App>, T: 'static>(
+        &mut self,
+        path: &str,
+        needs: Option<Permission>,
+        handler: H,
+        about: Operation,
+    ) {
+        self.add(Method::GET, path, needs, handler, about);
     }
 
-    fn post<H: Handler<T, App>, T: 'static>(&mut self, path: &str, needs: Option<Permission>, handler: H) {
-        self.add(Method::POST, path, needs, handler);
+    fn post<H: Handler<T, App>, T: 'static>(
+        &mut self,
+        path: &str,
+        needs: Option<Permission>,
+        handler: H,
+        about: Operation,
+    ) {
+        self.add(Method::POST, path, needs, handler, about);
     }
 
     /// A route whose path is empty is switched off.
@@ -120,11 +143,12 @@ impl Table<'_> {
         path: &str,
         permission: Option<Permission>,
         handler: H,
+        operation: Operation,
     ) {
         if !path.is_empty() {
             let path = format!("{}{path}", self.base);
             let filter = MethodFilter::try_from(method.clone()).expect("a method that routers know");
-            self.endpoints.push(Endpoint { method, path, permission, route: on(filter, handler) });
+            self.endpoints.push(Endpoint { method, path, permission, operation, route: on(filter, handler) });
         }
     }
 }

@@ -5,7 +5,8 @@ use super::description;
 use super::parameters::{Name, Parameters};
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
+use crate::openapi::{Operation, shapes};
 use crate::page_mark::PageMark;
 use axum::Json;
 use axum::body::Body;
@@ -64,6 +65,21 @@ fn read<T: std::str::FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -
     value.parse().map_err(|error| format!("{name}: {error}"))
 }
 
+/// What is said about it.
+pub(super) fn about_list() -> Operation {
+    let page = shapes::object(&[("threads", shapes::list(schema()))], &[("next", shapes::text())]);
+    let label = json!({ "type": "string", "pattern": "=" });
+    Operation::new("The threads, the last that was updated first")
+        .query("q", "Words that a thread's name or messages have.", shapes::text())
+        .query("archived", "Only those that are archived, or only those that are not.", shapes::flag())
+        .query("agent", "Only those of an agent.", shapes::text())
+        .query("label", "NAME=VALUE. All of them must fit.", shapes::list(label))
+        .query("limit", "The most threads of a page.", shapes::limit(LIMIT_DEFAULT, LIMIT_MAX))
+        .query("after", "`next` of the page before.", shapes::text())
+        .answers_json("A page, and where the next one begins if there is one.", page)
+        .reads()
+}
+
 /// A page of threads, the last that was updated first.
 pub(super) async fn list(
     State(app): State<App>,
@@ -93,6 +109,11 @@ pub(super) async fn list(
     Ok(Json(page))
 }
 
+/// What is said about it.
+pub(super) fn about_thread() -> Operation {
+    Operation::new("A thread").answers_json("As it is.", schema()).reads().refuses(&[Code::ThreadNotFound])
+}
+
 /// One thread.
 pub(super) async fn thread(
     State(app): State<App>,
@@ -102,6 +123,15 @@ pub(super) async fn thread(
 ) -> Result<Json<Value>, Refusal> {
     let thread = app.thread_named(&caller, &headers, &thread)?;
     Ok(Json(shown(&app.engine().store().thread(&thread).await?)))
+}
+
+/// What is said about it.
+pub(super) fn about_describe() -> Operation {
+    Operation::new("Changes what is said about a thread")
+        .takes(&body::JSON, &description::schema())
+        .answers_json("The thread as it is now.", schema())
+        .writes()
+        .refuses(&[Code::ThreadNotFound])
 }
 
 /// Changes what is said about a thread, and answers how that is now.
@@ -129,6 +159,19 @@ pub(super) struct Deletion {
     cancel: bool,
 }
 
+/// What is said about it.
+pub(super) fn about_delete() -> Operation {
+    Operation::new("Deletes a thread")
+        .query(
+            "cancel",
+            "Whether runs that go on are cancelled before; else the thread stays.",
+            shapes::flag(),
+        )
+        .answers(StatusCode::NO_CONTENT, "It is gone.", [])
+        .writes()
+        .refuses(&[Code::ThreadNotFound, Code::RunNotFound, Code::RunActive])
+}
+
 /// Deletes a thread.
 pub(super) async fn delete(
     State(app): State<App>,
@@ -145,6 +188,29 @@ pub(super) async fn delete(
     }
     app.engine().delete(&thread).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// How [`shown`] shows a thread.
+pub(super) fn schema() -> Value {
+    let labels = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    let members = [
+        ("threadId", shapes::id()),
+        ("app", shapes::id()),
+        ("user", shapes::id()),
+        ("incarnation", shapes::text()),
+        ("name", shapes::nullable(shapes::text())),
+        ("archived", shapes::flag()),
+        ("agent", shapes::nullable(shapes::text())),
+        ("labels", labels),
+        ("first", shapes::count()),
+        ("tail", shapes::count()),
+        ("bytes", shapes::count()),
+        ("runs", shapes::count()),
+        ("status", shapes::nullable(shapes::status())),
+        ("created", shapes::time()),
+        ("updated", shapes::time()),
+    ];
+    shapes::named("Thread", shapes::object(&members, &[]))
 }
 
 /// A thread as clients see it.

@@ -4,6 +4,7 @@ use super::body;
 use crate::access::{Caller, TICKET_MS};
 use crate::app::App;
 use crate::error::{Code, Refusal};
+use crate::openapi::{Operation, shapes};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -18,6 +19,16 @@ use threadline_log::ThreadId;
 struct Wanted {
     /// The only thread that can be seen with it.
     thread_id: Option<String>,
+}
+
+/// What is said about it.
+pub(super) fn about() -> Operation {
+    let wanted = shapes::object(&[], &[("threadId", shapes::nullable(shapes::id()))]);
+    let ticket = [("ticket", shapes::text()), ("expiresInMs", shapes::count())];
+    Operation::new("A ticket, for who cannot send a header: good for one request")
+        .takes(&body::JSON, &shapes::closed(wanted))
+        .answers_json("The ticket.", shapes::object(&ticket, &[]))
+        .refuses(&[Code::NotFound])
 }
 
 /// A ticket, good for one request by who asks for it.

@@ -3,7 +3,7 @@
 use super::answers::{Answers, Gone};
 use super::message::{self, Call, Form, Kind};
 use crate::access::Caller;
-use crate::stream::encoding::PROTOBUF;
+use crate::stream::{PROTOBUF, SSE};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
@@ -41,7 +41,7 @@ impl Session {
         let response = self.routes.clone().oneshot(request).await.unwrap_or_else(|never| match never {});
         let content_type = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let frames = match content_type {
-            Some("text/event-stream") => Frames::Text(SseDecoder::new(Limits::default())),
+            Some(SSE) => Frames::Text(SseDecoder::new(Limits::default())),
             Some(PROTOBUF) => Frames::Binary(PrefixedDecoder::new(Limits::default())),
             _ => return answers.last(answer(id, response).await).await,
         };
@@ -71,7 +71,7 @@ impl Session {
         *request.uri_mut() = uri;
         *request.headers_mut() = self.headers.clone();
         let accepted = match call.encoding {
-            Form::Json => "text/event-stream",
+            Form::Json => SSE,
             Form::Protobuf => PROTOBUF,
         };
         request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accepted));

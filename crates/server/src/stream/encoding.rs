@@ -5,6 +5,8 @@ use threadline_protocol::codec::{SseId, encode_comment, encode_frame, encode_pre
 use threadline_protocol::proto::EncodeError;
 use threadline_protocol::{Event, Limits, proto};
 
+/// The media type of server-sent events.
+pub(crate) const SSE: &str = "text/event-stream";
 /// The media type of the binary form.
 pub(crate) const PROTOBUF: &str = "application/vnd.ag-ui.event+proto";
 
@@ -42,7 +44,7 @@ impl Encoding {
     #[must_use]
     pub(crate) const fn content_type(self) -> HeaderValue {
         match self {
-            Self::Sse => HeaderValue::from_static("text/event-stream"),
+            Self::Sse => HeaderValue::from_static(SSE),
             Self::Protobuf => HeaderValue::from_static(PROTOBUF),
         }
     }

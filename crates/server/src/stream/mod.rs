@@ -5,6 +5,6 @@ pub(crate) mod encoding;
 pub(crate) mod reader;
 pub(crate) mod view;
 
-pub(crate) use encoding::Encoding;
+pub(crate) use encoding::{Encoding, PROTOBUF, SSE};
 pub(crate) use reader::RunReader;
 pub(crate) use view::{Dialect, View};

@@ -1,5 +1,6 @@
 //! A server without connections, and clients of it.
 
+use crate::openapi::Described;
 use crate::puppet::Puppet;
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -46,6 +47,7 @@ pub(crate) struct Harness {
     pub(crate) agent: Puppet,
     clock: Arc<Ticks>,
     router: Router,
+    described: Described,
 }
 
 impl Harness {
@@ -68,7 +70,7 @@ impl Harness {
         let agent = Puppet::default();
         let agents = Agents::new().with("puppet", Arc::new(agent.clone()));
         let app = make(App::new(engine, agents, settings));
-        Self { router: router(app.clone()), app, agent, clock }
+        Self { router: router(app.clone()), described: Described::new(&app), app, agent, clock }
     }
 
     /// Sets the clock forward.
@@ -132,9 +134,12 @@ impl Harness {
         panic!("the run did not end");
     }
 
+    /// Whatever is asked, the answer is one that the server's description has.
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let answer = timeout(PATIENCE, self.router.clone().oneshot(request)).await.expect("an answer");
         let (head, body) = answer.unwrap().into_parts();
+        self.described.check(&method, &path, &head);
         Answer { status: head.status, headers: head.headers, body, rest: Vec::new() }
     }
 }

@@ -126,7 +126,9 @@ async fn the_dashboard_knows_the_figures() {
     let shown = names(include_str!("../../../../docs/grafana.json"));
     let unknown: Vec<_> = shown.difference(&there).collect();
     assert!(unknown.is_empty(), "{unknown:?} not among {there:?}");
-    let family = |name: &String| name.trim_end_matches("_bucket").trim_end_matches("_count").trim_end_matches("_sum").to_owned();
+    let family = |name: &String| {
+        name.trim_end_matches("_bucket").trim_end_matches("_count").trim_end_matches("_sum").to_owned()
+    };
     let shown: BTreeSet<String> = shown.iter().map(family).collect();
     let there: BTreeSet<String> = there.iter().map(family).collect();
     assert_eq!(shown, there);

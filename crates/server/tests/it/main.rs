@@ -13,6 +13,7 @@ mod history;
 mod interrupts;
 mod large_bodies;
 mod load;
+mod openapi;
 mod options;
 mod protobuf;
 mod puppet;
