@@ -21,6 +21,8 @@ pub enum Payload {
     Nothing,
     /// A JSON document.
     Json(Bytes),
+    /// A message of protobuf.
+    Protobuf(Bytes),
     /// Lines of JSON, in pieces as they come. An error cuts the request off, so that it is not taken for whole.
     Lines(Receiver<io::Result<Bytes>>),
 }
@@ -30,6 +32,7 @@ impl Payload {
         match self {
             Self::Nothing => None,
             Self::Json(_) => Some(HeaderValue::from_static("application/json")),
+            Self::Protobuf(_) => Some(HeaderValue::from_static("application/x-protobuf")),
             Self::Lines(_) => Some(HeaderValue::from_static("application/x-ndjson")),
         }
     }
@@ -43,9 +46,9 @@ impl hyper::body::Body for Payload {
         let next = match &mut *self {
             Self::Nothing => Poll::Ready(None),
             Self::Lines(pieces) => pieces.poll_recv(cx),
-            Self::Json(document) => Poll::Ready(Some(Ok(std::mem::take(document)))),
+            Self::Json(whole) | Self::Protobuf(whole) => Poll::Ready(Some(Ok(std::mem::take(whole)))),
         };
-        if let Self::Json(_) = &*self {
+        if let Self::Json(_) | Self::Protobuf(_) = &*self {
             *self = Self::Nothing;
         }
         next.map(|piece| piece.map(|piece| piece.map(Frame::data)))
@@ -58,7 +61,9 @@ impl hyper::body::Body for Payload {
     fn size_hint(&self) -> hyper::body::SizeHint {
         match self {
             Self::Nothing => hyper::body::SizeHint::with_exact(0),
-            Self::Json(document) => hyper::body::SizeHint::with_exact(document.len() as u64),
+            Self::Json(whole) | Self::Protobuf(whole) => {
+                hyper::body::SizeHint::with_exact(whole.len() as u64)
+            }
             Self::Lines(_) => hyper::body::SizeHint::default(),
         }
     }

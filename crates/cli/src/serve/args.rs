@@ -29,4 +29,7 @@ pub(crate) struct ServeArgs {
     /// What to log to standard error: a level, or levels by module [default: info]
     #[arg(long, value_name = "FILTER", env = "THREADLINE_LOG")]
     pub(crate) log: Option<String>,
+    /// A collector of OpenTelemetry to send traces to, by OTLP over HTTP, such as http://127.0.0.1:4318
+    #[arg(long, value_name = "URL", env = "THREADLINE_TRACES")]
+    pub(crate) traces: Option<String>,
 }

@@ -21,6 +21,8 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) store: Place,
     pub(crate) log: String,
+    /// The collector that traces are sent to, if there is one.
+    pub(crate) traces: Option<String>,
     pub(crate) settings: Settings,
 }
 
@@ -38,6 +40,7 @@ impl Config {
         let listen = word("listen", &args.listen, "127.0.0.1:8000");
         let store = word("store", &args.store, "threadline-data");
         let log = word("log", &args.log, "info");
+        let traces = args.traces.clone().or_else(|| words.get("traces").cloned());
         for agent in &args.agent {
             let (name, url) =
                 agent.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
@@ -52,7 +55,7 @@ impl Config {
             settings.auth.tokens = Some(tokens.clone());
         }
         settings.check().map_err(|error| Failure::Usage(error.to_string()))?;
-        Ok(Self { listen: address(&listen, &settings)?, store: store.into(), log, settings })
+        Ok(Self { listen: address(&listen, &settings)?, store: store.into(), log, traces, settings })
     }
 }
 
@@ -80,7 +83,7 @@ impl File {
         };
         let table = DeTable::parse(&self.text).map_err(invalid)?;
         let (mut words, mut rest) = (HashMap::new(), self.text.clone().into_bytes());
-        for name in ["listen", "store", "log"] {
+        for name in ["listen", "store", "log", "traces"] {
             let Some((key, value)) = table.get_ref().get_key_value(name) else { continue };
             let Some(word) = value.get_ref().as_str() else {
                 return Err(Failure::invalid(&self.path, &format!("{name} is not a string")));

@@ -5,6 +5,7 @@ mod args;
 mod config;
 mod descriptors;
 mod reopening;
+mod traces;
 
 pub(crate) use args::ServeArgs;
 
@@ -20,9 +21,12 @@ use std::time::Duration;
 use threadline_log::{Engine, MemoryStore, Options, Store};
 use threadline_server::access::{Authority, watch};
 use threadline_server::settings::{Mode, RunSettings};
-use threadline_server::{App, Settings, keep_up, serve};
+use threadline_server::{App, Settings, keep_up, router, serve_with};
 use tokio::net::TcpListener;
+use traces::Traces;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// How often abandoned runs are closed, and the store may tidy.
 const UPKEEP: Duration = Duration::from_secs(10);
@@ -40,6 +44,9 @@ fn check(config: &Config) -> Result<(), Failure> {
     log_filter(config)?;
     let agents = agents::of(&config.settings)?;
     authority(config)?;
+    if let Some(url) = &config.traces {
+        traces::check(url)?;
+    }
     let mut out = io::stdout().lock();
     let said = [
         format!("listen  {}", config.listen),
@@ -70,14 +77,19 @@ fn shown(store: &Place) -> String {
 
 fn start(config: &Config) -> Result<(), Failure> {
     let filter = log_filter(config)?;
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(io::stderr().is_terminal())
-        .with_writer(io::stderr);
-    // Only one can be set, and nobody else does.
-    let _ = logs.try_init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::write)?;
-    runtime.block_on(until_stopped(config))
+    let traces = config.traces.as_deref().map(|url| Traces::to(url, runtime.handle().clone())).transpose()?;
+    let logs = tracing_subscriber::fmt::layer()
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr)
+        .with_filter(filter);
+    // Only one can be set, and nobody else does.
+    let _ = tracing_subscriber::registry().with(traces.as_ref().map(Traces::layer)).with(logs).try_init();
+    let served = runtime.block_on(until_stopped(config));
+    if let Some(traces) = traces {
+        traces.flush();
+    }
+    served
 }
 
 async fn until_stopped(config: &Config) -> Result<(), Failure> {
@@ -109,7 +121,11 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let _ = greet(config, &app, &address.to_string());
     let upkeep = tokio::spawn(keep_up(app.clone(), UPKEEP));
     let keeping_open = on_disk.map(|store| tokio::spawn(keep_open(store, UPKEEP)));
-    let served = serve(listener, app, stopped()).await;
+    let mut routes = router(app.clone());
+    if config.traces.is_some() {
+        routes = traces::continued(routes);
+    }
+    let served = serve_with(listener, app, routes, stopped()).await;
     upkeep.abort();
     if let Some(watching) = watching {
         watching.abort();

@@ -11,3 +11,4 @@ mod process;
 mod readers;
 mod remote;
 mod shutdown;
+mod traces;

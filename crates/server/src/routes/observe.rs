@@ -8,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tokio::time::Instant;
 use tracing::Instrument;
+use tracing::field::Empty;
 
 /// What a request is known by, here and wherever it came from.
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -23,10 +24,17 @@ pub(super) async fn observe(State(app): State<App>, mut request: Request, next: 
     let method = request.method().clone();
     // Paths have names of threads in them; routes have not.
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default(), %method, route);
+    let span = tracing::info_span!(
+        "request",
+        id = id.to_str().unwrap_or_default(),
+        %method,
+        route,
+        status = Empty
+    );
     let begun = Instant::now();
     let mut response = next.run(request).instrument(span.clone()).await;
     let (took, status) = (begun.elapsed(), response.status().as_u16());
+    span.record("status", status);
     app.metrics().answered(method.as_str(), &route, status, took);
     let refused = response.extensions().get::<Code>().copied();
     if let Some(code) = refused {

@@ -96,6 +96,7 @@ impl Keeping {
             _ => "unknown",
         };
         self.metrics.ended(outcome);
+        tracing::Span::current().record("outcome", outcome);
     }
 
     /// Waits until what was delivered cannot be stored.

@@ -29,6 +29,8 @@ use tokio::sync::{RwLock, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+use tracing::field::Empty;
 
 /// How often a request may find another run in its way before it is refused.
 const SUPERSEDED_MAX: usize = 16;
@@ -264,7 +266,8 @@ impl Runs {
             renewal: self.renewal,
             place,
         };
-        self.tasks.spawn(execution.execute(registered));
+        let span = tracing::info_span!("run", agent = start.agent, outcome = Empty);
+        self.tasks.spawn(execution.execute(registered).instrument(span));
         joined
     }
 
