@@ -58,6 +58,9 @@ enum Subject {
         /// A folder that @copilotkit/runtime is installed in, which is then measured as well.
         #[arg(long)]
         copilotkit: Option<PathBuf>,
+        /// `threadline`, built for release: what it takes by itself with many connections is then measured as well.
+        #[arg(long)]
+        program: Option<PathBuf>,
         /// Measures only this; may be given several times.
         #[arg(long, value_enum)]
         only: Vec<server::Part>,
@@ -106,9 +109,12 @@ fn main() -> io::Result<()> {
             let scale = if full { store::Scale::full() } else { store::Scale::short() };
             print(&store::report(&scale, &dir, &only)?, arguments.format)
         }
-        Subject::Server { full, dir, copilotkit, only } => {
+        Subject::Server { full, dir, copilotkit, program, only } => {
             let scale = if full { server::Scale::full() } else { server::Scale::short() };
-            print(&server::report(&scale, &dir, copilotkit.as_deref(), &only)?, arguments.format)
+            print(
+                &server::report(&scale, &dir, copilotkit.as_deref(), program.as_deref(), &only)?,
+                arguments.format,
+            )
         }
         Subject::StoreAppend { name, writers, seconds, dir } => {
             let appended = store::append_alone(&name, &dir, writers, Duration::from_secs(seconds))?;

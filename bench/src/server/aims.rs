@@ -7,4 +7,9 @@ pub(super) const AIMS: &[Aim] = &[
     at_least("Runs of", "against engine", 0.5),
     // A run's event is durable before it is seen, which takes one sync.
     at_most("Delay", "added p50 - sync µs", 1000.0),
+    at_most("Followers", "KiB each", 32.0),
+    at_least("Overload", "goodput", 0.8),
+    at_most("Overload", "refused p99 ms", 50.0),
+    at_least("Slow", "goodput", 0.8),
+    at_most("Transfer", "peak MiB", 256.0),
 ];

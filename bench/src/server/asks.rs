@@ -154,7 +154,7 @@ pub(super) fn attach(
 }
 
 /// Reads what a client is told on arrival. Of that only the last frame has an id.
-async fn read_arrival(answer: &mut Answer) -> io::Result<()> {
+pub(super) async fn read_arrival(answer: &mut Answer) -> io::Result<()> {
     let mut told = Vec::new();
     loop {
         told.extend_from_slice(&answer.next().await?.ok_or(io::ErrorKind::UnexpectedEof)?);

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use tokio::net::TcpStream;
 
 /// A connection to a server.
+#[derive(Debug)]
 pub(super) struct Client {
     address: SocketAddr,
     sender: SendRequest<Full<Bytes>>,
@@ -28,6 +29,18 @@ impl Client {
 
     /// Posts JSON, and gives the answer as it comes. A second request waits for the end of the first answer.
     pub(super) async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> io::Result<Answer> {
+        match self.ask(path, body).await? {
+            (StatusCode::OK, answer) => Ok(answer),
+            (status, _) => Err(io::Error::other(format!("refused. status={status}"))),
+        }
+    }
+
+    /// The same, whatever is answered.
+    pub(super) async fn ask(
+        &mut self,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> io::Result<(StatusCode, Answer)> {
         let request = Request::post(path)
             .header(header::HOST, self.address.to_string())
             .header(header::CONTENT_TYPE, "application/json")
@@ -36,10 +49,7 @@ impl Client {
             .map_err(io::Error::other)?;
         self.sender.ready().await.map_err(io::Error::other)?;
         let response = self.sender.send_request(request).await.map_err(io::Error::other)?;
-        if response.status() != StatusCode::OK {
-            return Err(io::Error::other(format!("refused. status={}", response.status())));
-        }
-        Ok(Answer(response.into_body()))
+        Ok((response.status(), Answer(response.into_body())))
     }
 }
 

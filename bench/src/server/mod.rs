@@ -3,6 +3,7 @@
 mod aims;
 mod asks;
 mod copilotkit;
+mod crowd;
 mod delay;
 mod exchange;
 mod frames;

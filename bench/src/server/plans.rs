@@ -3,6 +3,7 @@
 use super::aims::AIMS;
 use super::asks::{self, Answers, CLIENTS};
 use super::copilotkit::CopilotKit;
+use super::crowd::{Crowd, Stage, followers, overload, slow, transfer};
 use super::runs::{self, Throughput};
 use super::threadline::Threadline;
 use super::upstream::{self, FLOOD_PATH, Repertoire, Script};
@@ -40,6 +41,7 @@ pub struct Scale {
     ask_time: Duration,
     /// How often somebody attaches.
     attaches: usize,
+    crowd: Crowd,
 }
 
 impl Scale {
@@ -53,6 +55,7 @@ impl Scale {
             every: Duration::from_millis(5),
             ask_time: Duration::from_secs(1),
             attaches: 30,
+            crowd: Crowd { time: Duration::from_secs(10), transfer_runs: 1 },
         }
     }
 
@@ -66,6 +69,7 @@ impl Scale {
             every: Duration::from_millis(5),
             ask_time: Duration::from_secs(5),
             attaches: 300,
+            crowd: Crowd { time: Duration::from_secs(60), transfer_runs: 8 },
         }
     }
 }
@@ -81,14 +85,28 @@ pub enum Part {
     History,
     /// Attaching to a run in its middle.
     Attach,
+    /// Many who follow and hear nothing.
+    Followers,
+    /// More requests than can be served.
+    Overload,
+    /// Connections that take their time.
+    Slow,
+    /// A thread larger than the memory that it may take, out and in.
+    Transfer,
 }
 
 /// Measures the server on a store in a folder of its own in this one: these parts, or all if none is named. CopilotKit is beside it
-/// if there is a folder with its packages.
+/// if there is a folder with its packages. What the server takes by itself is measured if there is a program to start.
 ///
 /// # Errors
 /// If a server or a store fails, or a reader is given something else than was sent.
-pub fn report(scale: &Scale, parent: &Path, copilotkit: Option<&Path>, only: &[Part]) -> io::Result<Report> {
+pub fn report(
+    scale: &Scale,
+    parent: &Path,
+    copilotkit: Option<&Path>,
+    program: Option<&Path>,
+    only: &[Part],
+) -> io::Result<Report> {
     let is_wanted = |part| only.is_empty() || only.contains(&part);
     let folder = Folder::new(parent, "server")?;
     let world = hosted::runtime("readers")?;
@@ -106,17 +124,29 @@ pub fn report(scale: &Scale, parent: &Path, copilotkit: Option<&Path>, only: &[P
     if is_wanted(Part::Attach) {
         tables.push(attaching(&folder, &world, scale)?);
     }
+    let program =
+        program.ok_or_else(|| io::Error::other("--program is missing: the server, built for release"));
+    let crowd = [Part::Followers, Part::Overload, Part::Slow, Part::Transfer];
+    if only.iter().any(|part| crowd.contains(part)) || (only.is_empty() && program.is_ok()) {
+        let agent = upstream::start(Repertoire::new(vec![Script::new(0, SHORT_RUN_EVENTS)?], scale))?;
+        let stage = Stage { program: program?, agent: agent.address, folder: &folder, world: &world };
+        for (part, measure) in crowd.into_iter().zip([followers, overload, slow, transfer]) {
+            if is_wanted(part) {
+                tables.push(measure(&stage, scale.crowd)?);
+            }
+        }
+    }
     Ok(Report::new(tables, AIMS))
 }
 
 /// In the order of the rows.
-const OURS: &str = "Threadline";
+pub(super) const OURS: &str = "Threadline";
 const ENGINE: &str = "engine alone";
 const PASS_THROUGH: &str = "pass-through";
 const DIRECT: &str = "agent directly";
 const COPILOTKIT: &str = "CopilotKit";
 
-fn row(name: &'static str, cells: Vec<Cell>) -> Row {
+pub(super) fn row(name: &'static str, cells: Vec<Cell>) -> Row {
     Row { name, is_ours: name == OURS, cells }
 }
 

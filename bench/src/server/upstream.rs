@@ -28,6 +28,15 @@ pub(super) const TICK: &str = "tick";
 /// Plays all but the end, and is then silent.
 pub(super) const HOLD: &str = "hold";
 
+/// Plays the first script under whatever ids are asked for.
+pub(super) const FRESH: &str = "fresh";
+/// Plays events of 64 KiB.
+pub(super) const BULK: &str = "bulk";
+/// How many, which is as much as a run may have, and a little less.
+const BULK_EVENTS: usize = 1_600;
+/// How long the text of each is.
+const BULK_TEXT_BYTES: usize = 64 * 1024;
+
 /// The path of an agent, the same here as on the server in front of it.
 pub(super) fn path(agent: &str) -> String {
     format!("/agents/{agent}")
@@ -102,6 +111,8 @@ pub(super) fn start(repertoire: Repertoire) -> io::Result<Hosted> {
         .route(FLOOD_PATH, post(flood))
         .route(&path(TICK), post(tick))
         .route(&path(HOLD), post(hold))
+        .route(&path(FRESH), post(fresh))
+        .route(&path(BULK), post(bulk))
         .with_state(Arc::new(Playing { repertoire, floods }));
     Hosted::start("upstream", routes)
 }
@@ -136,6 +147,41 @@ async fn hold(State(playing): State<Arc<Playing>>, body: Body) -> Result<Respons
     let script = &playing.repertoire.scripts[playing.index(&asked(body).await?)?];
     let pieces = script.pieces(&script.events[..script.middle()]);
     Ok(events(stream::iter(pieces).chain(stream::pending())))
+}
+
+fn started(Asked { thread_id, run_id }: &Asked) -> Bytes {
+    framed(&format!(r#"{{"type":"RUN_STARTED","threadId":"{thread_id}","runId":"{run_id}"}}"#))
+}
+
+fn finished(Asked { thread_id, run_id }: &Asked) -> Bytes {
+    framed(&format!(r#"{{"type":"RUN_FINISHED","threadId":"{thread_id}","runId":"{run_id}"}}"#))
+}
+
+fn framed(event: &str) -> Bytes {
+    let mut frame = Vec::new();
+    encode_frame(&mut frame, event.as_bytes(), None);
+    frame.into()
+}
+
+async fn fresh(State(playing): State<Arc<Playing>>, body: Body) -> Result<Response<Body>, StatusCode> {
+    let asked = asked(body).await?;
+    let script = playing.repertoire.scripts.first().ok_or(StatusCode::NOT_FOUND)?;
+    let mut pieces = vec![started(&asked)];
+    pieces.extend(script.pieces(&script.events[1..script.events.len() - 1]));
+    pieces.push(finished(&asked));
+    Ok(events(stream::iter(pieces)))
+}
+
+async fn bulk(body: Body) -> Result<Response<Body>, StatusCode> {
+    let asked = asked(body).await?;
+    let mut text = Deltas::of_thread(0).run(BULK_TEXT_BYTES / 64).join(" ");
+    let end = (0..=BULK_TEXT_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    text.truncate(end);
+    let text = serde_json::to_string(&text).or(Err(StatusCode::INTERNAL_SERVER_ERROR))?;
+    let event = framed(&format!(r#"{{"type":"CUSTOM","name":"bulk","value":{text}}}"#));
+    let (first, last) = (started(&asked), finished(&asked));
+    let middle = stream::repeat(event).take(BULK_EVENTS);
+    Ok(events(stream::iter([first]).chain(middle).chain(stream::iter([last]))))
 }
 
 async fn tick(State(playing): State<Arc<Playing>>, body: Body) -> Result<Response<Body>, StatusCode> {

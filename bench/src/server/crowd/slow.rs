@@ -1,0 +1,98 @@
+//! Connections that take their time, beside those that do not.
+
+use super::overload::Asker;
+use super::program::{Program, mib};
+use super::{Crowd, Stage};
+use crate::quantiles::Quantiles;
+use crate::server::plans::{OURS, row};
+use crate::server::upstream::{FRESH, path};
+use crate::table::{Cell, Table, columns};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+/// How many connections are slow: half in what they send, half in what they read.
+const SLOW: usize = 1_000;
+/// How long they wait between two bytes.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How many clients are not slow.
+const CLIENTS: usize = 16;
+
+/// What others notice of them.
+pub(in crate::server) fn slow(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Table> {
+    let program = Program::start(stage, "")?;
+    let (asker, address) = (Asker::new(program.address), program.address);
+    let time = crowd.time.min(Duration::from_secs(10));
+    let calm = stage.world.block_on(asker.closed_loop(CLIENTS, time))?;
+    let [before, _] = program.memory()?;
+    let (busy, peak) = stage.world.block_on(async {
+        let mut slow = JoinSet::new();
+        for number in 0..SLOW {
+            slow.spawn(async move {
+                // That one is let go is what it has deserved; the next comes in its place.
+                loop {
+                    let _ = if number % 2 == 0 {
+                        send_slowly(address).await
+                    } else {
+                        read_slowly(address, number).await
+                    };
+                    sleep(PAUSE).await;
+                }
+            });
+        }
+        sleep(PAUSE).await;
+        let busy = asker.closed_loop(CLIENTS, crowd.time).await?;
+        Ok::<_, io::Error>((busy, program.memory()?[1]))
+    })?;
+    let goodput = busy.per_second(crowd.time) / calm.per_second(time);
+    let (usual, times) = (Quantiles::of(calm.done), Quantiles::of(busy.done));
+    Ok(Table {
+        title: format!("Slow connections: {SLOW} beside {CLIENTS} others"),
+        note: "Half of them send a request a byte a second, half ask for a run and read a byte of it a second. Those who are let go come again. \
+               Goodput is what the others get, against before."
+            .to_owned(),
+        columns: columns(&["goodput", "p50 ms before", "p50 ms", "p99 ms before", "p99 ms", "MiB before", "peak MiB"]),
+        rows: vec![row(
+            OURS,
+            vec![
+                Cell::Fine(goodput),
+                Cell::Fine(usual.p50 / 1e3),
+                Cell::Fine(times.p50 / 1e3),
+                Cell::Fine(usual.p99 / 1e3),
+                Cell::Fine(times.p99 / 1e3),
+                Cell::Whole(mib(before)),
+                Cell::Whole(mib(peak)),
+            ],
+        )],
+    })
+}
+
+async fn send_slowly(address: SocketAddr) -> io::Result<()> {
+    let mut stream = TcpStream::connect(address).await?;
+    let head = format!("POST {} HTTP/1.1\r\nHost: {address}\r\n", path(FRESH));
+    for byte in head.bytes() {
+        stream.write_all(&[byte]).await?;
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+async fn read_slowly(address: SocketAddr, number: usize) -> io::Result<()> {
+    let mut stream = TcpStream::connect(address).await?;
+    let body = format!(r#"{{"threadId":"slow {number}","runId":"r","messages":[]}}"#);
+    let head = format!(
+        "POST {} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        path(FRESH),
+        body.len()
+    );
+    stream.write_all((head + &body).as_bytes()).await?;
+    let mut byte = [0];
+    while stream.read(&mut byte).await? > 0 {
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
