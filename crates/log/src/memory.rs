@@ -4,13 +4,13 @@ use crate::checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::fact::Fact;
 use crate::kin::{Kin, Sought};
-use crate::names::{Epoch, RunNo, ThreadKey, Timestamp};
+use crate::names::{Epoch, RunNo, Scope, ThreadKey, Timestamp};
 use crate::record::{NewRecord, Record};
 use crate::run::RunInfo;
 use crate::search;
 use crate::state::{Admission, Admitted, ThreadState};
 use crate::store::{Ack, Append, Appending, Claim, OpenRun, Opened, Page, Store};
-use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
+use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -265,6 +265,12 @@ impl Store for MemoryStore {
         found.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.key.cmp(&b.key)));
         found.truncate(query.limit);
         Ok(found)
+    }
+
+    async fn usage(&self, scope: &Scope) -> Result<Usage, Error> {
+        let inner = self.lock();
+        let of_scope = inner.threads.iter().filter(|(key, _)| key.scope == *scope);
+        Ok(Usage::of(of_scope.map(|(_, thread)| thread.state.bytes())))
     }
 
     async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {

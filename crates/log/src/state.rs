@@ -181,6 +181,12 @@ impl ThreadState {
         }
     }
 
+    /// How many bytes its records have, as they came.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether a run may be opened, and what becomes true with it.
     ///
     /// # Errors

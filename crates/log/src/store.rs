@@ -3,10 +3,10 @@
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::kin::{Kin, Sought};
-use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
+use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, Scope, ThreadKey, Timestamp};
 use crate::record::{NewRecord, Record};
 use crate::run::{BaseState, RunEnd, RunInfo};
-use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
+use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::fmt;
@@ -234,6 +234,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// Threads, the last that was updated first.
     async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error>;
+
+    /// What a scope keeps, with everything that was durable before the call. It is asked with every write, where there are limits: what
+    /// that costs must not depend on how much there is, but for the first time.
+    async fn usage(&self, scope: &Scope) -> Result<Usage, Error>;
 
     /// Runs that go on and whose lease was over at `time`.
     async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error>;

@@ -92,6 +92,25 @@ pub struct ThreadInfo {
     pub bytes: u64,
 }
 
+/// What a scope keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// How many threads it has.
+    pub threads: u64,
+    /// How many bytes their records have, as they came: all that [`ThreadInfo::bytes`] say. Only what is deleted is taken off.
+    pub bytes: u64,
+}
+
+impl Usage {
+    /// What threads come to that have so many bytes each.
+    #[must_use]
+    pub fn of(bytes: impl IntoIterator<Item = u64>) -> Self {
+        bytes
+            .into_iter()
+            .fold(Self::default(), |sum, bytes| Self { threads: sum.threads + 1, bytes: sum.bytes + bytes })
+    }
+}
+
 /// Which threads to list. The last that was updated comes first; ties are in order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadQuery {

@@ -62,7 +62,7 @@ impl App {
             engine.clone(),
             settings.runs.clone(),
             renewal,
-            load.runs.clone(),
+            Arc::clone(&load),
             Arc::clone(&metrics),
         );
         let stopping = CancellationToken::new();

@@ -49,6 +49,8 @@ pub enum Code {
     OutcomeUnknown,
     /// The server has as much to do as it can.
     Overloaded,
+    /// The caller keeps as much as it may.
+    QuotaExceeded,
     /// Requests come faster than they may.
     RateLimited,
     /// The body did not come in time.
@@ -124,6 +126,7 @@ impl Code {
             Self::OriginNotAllowed => ("origin_not_allowed", StatusCode::FORBIDDEN),
             Self::OutcomeUnknown => ("outcome_unknown", StatusCode::SERVICE_UNAVAILABLE),
             Self::Overloaded => ("overloaded", StatusCode::SERVICE_UNAVAILABLE),
+            Self::QuotaExceeded => ("quota_exceeded", StatusCode::FORBIDDEN),
             Self::RateLimited => ("rate_limited", StatusCode::TOO_MANY_REQUESTS),
             Self::RequestTimeout => ("request_timeout", StatusCode::REQUEST_TIMEOUT),
             Self::RequestTooLarge => ("request_too_large", StatusCode::PAYLOAD_TOO_LARGE),

@@ -391,6 +391,16 @@ impl Default for MetricsSettings {
     }
 }
 
+/// A way to compress a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RequestEncoding {
+    /// As gzip does.
+    Gzip,
+    /// As zstd does, with windows of 4 MiB at most.
+    Zstd,
+}
+
 /// Connections.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -405,6 +415,8 @@ pub struct HttpSettings {
     pub request_bytes_max: usize,
     /// The largest body of an import, which is never held as a whole.
     pub import_bytes_max: u64,
+    /// How bodies may be compressed; not at all, if none is named.
+    pub request_encodings: Vec<RequestEncoding>,
     /// How long the head of a request may take.
     #[serde(with = "crate::duration")]
     pub header_timeout: Duration,
@@ -419,6 +431,8 @@ pub struct HttpSettings {
     pub keep_alive: Option<Duration>,
     /// The most connections at once.
     pub connections_max: usize,
+    /// The most of one address (of IPv6: of its /64 network); 0 is as many as come.
+    pub connections_per_address_max: usize,
     /// Whether there are WebSockets.
     pub websocket: bool,
 }
@@ -431,11 +445,13 @@ impl Default for HttpSettings {
             credentials: false,
             request_bytes_max: 32 * 1024 * 1024,
             import_bytes_max: 64 * 1024 * 1024 * 1024,
+            request_encodings: Vec::new(),
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(15)),
             connections_max: 10_000,
+            connections_per_address_max: 0,
             websocket: true,
         }
     }

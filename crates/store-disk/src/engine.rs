@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
-use threadline_log::Error;
+use threadline_log::thread::Usage;
+use threadline_log::{Error, Scope};
 use tokio::sync::watch;
 
 /// How long the catalogue may lag behind when nobody asks: what comes meanwhile is taken in at once.
@@ -244,13 +245,27 @@ impl Engine {
 
     /// Brings the catalogue up to what is durable now, and tells how many threads it took in.
     pub(crate) fn flush(&self) -> Result<usize, CatalogueError> {
-        let mut left = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(changes) = &*left {
+        self.flush_and(&mut self.flushing(), |_| ())
+    }
+
+    /// One at a time brings the catalogue up. In it are changes that it has not taken, though it should have.
+    fn flushing(&self) -> MutexGuard<'_, Option<Changes>> {
+        self.flushing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, and does something at the moment that the catalogue then shows.
+    fn flush_and(
+        &self,
+        left: &mut Option<Changes>,
+        at_once: impl FnOnce(&mut Overlay),
+    ) -> Result<usize, CatalogueError> {
+        if let Some(changes) = left {
             self.catalogue.apply(changes)?;
             *left = None;
         }
         let (mut changes, deltas) = {
             let mut overlay = self.core.overlay();
+            at_once(&mut overlay);
             if !overlay.is_dirty() {
                 return Ok(0);
             }
@@ -263,6 +278,19 @@ impl Engine {
         }
         self.core.overlay().put_away(self.limits.threads_max);
         Ok(changes.threads.len())
+    }
+
+    /// Counts what a scope keeps. What is written meanwhile is added: the catalogue stays as it is as long as this takes.
+    pub(crate) fn count_usage(&self, scope: &Scope) -> Result<Usage, CatalogueError> {
+        let mut flushing = self.flushing();
+        // Somebody else may have counted.
+        let known = self.core.overlay().usages.get(scope);
+        if let Some(usage) = known {
+            return Ok(usage);
+        }
+        self.flush_and(&mut flushing, |overlay| overlay.usages.begin(scope))?;
+        let found = self.catalogue.usage(scope)?;
+        Ok(self.core.overlay().usages.finish(scope, found))
     }
 
     /// Why nothing can be written, if it cannot.

@@ -30,6 +30,7 @@ mod restated;
 mod seal;
 mod store;
 mod unsealed;
+mod usages;
 mod write;
 
 pub use dirs::Directories;

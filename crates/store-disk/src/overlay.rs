@@ -10,6 +10,7 @@ use crate::kept::{Compacted, Kept};
 use crate::numbered::{ByName, ByNumber};
 use crate::restated::restated;
 use crate::unsealed::Unsealed;
+use crate::usages::Usages;
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,6 +105,8 @@ pub(crate) struct Overlay {
     pub(crate) durable: Mark,
     /// The number that the next thread gets.
     pub(crate) threads_end: u64,
+    /// What scopes keep.
+    pub(crate) usages: Usages,
     /// How many threads in use were deleted.
     deleted: usize,
     /// How many names were put away: whoever asked the catalogue before must ask again.
@@ -216,6 +219,7 @@ impl Overlay {
 
     fn show(&mut self, thread: u64, items: &[Item]) -> Option<&mut Hot> {
         let hot = self.hot.get_mut(&thread)?;
+        let before = hot.durable.as_ref().map(ThreadState::bytes);
         for item in items {
             apply(&hot.key, &mut hot.durable, item);
             match (&hot.durable, item.fact()) {
@@ -238,6 +242,7 @@ impl Overlay {
             }
             self.dirty_bytes += hot.dirty.note(item);
         }
+        self.usages.note(&hot.key.scope, before, hot.durable.as_ref().map(ThreadState::bytes));
         if !std::mem::replace(&mut hot.is_dirty, true) {
             self.dirty.push(thread);
             self.dirty_bytes += DIRTY_BYTES;

@@ -15,8 +15,8 @@ use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::state::ThreadState;
 use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
-use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
-use threadline_log::{Checkpoint, Epoch, Error, RunNo, Store, ThreadKey, Timestamp};
+use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
+use threadline_log::{Checkpoint, Epoch, Error, RunNo, Scope, Store, ThreadKey, Timestamp};
 
 /// A store in a directory.
 #[derive(Debug)]
@@ -228,6 +228,15 @@ impl Store for DiskStore {
             engine.catalogue.list(&query)
         };
         Ok(self.engine.in_background(list).await??)
+    }
+
+    async fn usage(&self, scope: &Scope) -> Result<Usage, Error> {
+        let known = self.engine.core.overlay().usages.get(scope);
+        if let Some(usage) = known {
+            return Ok(usage);
+        }
+        let scope = scope.clone();
+        Ok(self.engine.in_background(move |engine| engine.count_usage(&scope)).await??)
     }
 
     async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {

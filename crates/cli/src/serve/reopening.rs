@@ -12,8 +12,8 @@ use std::time::Duration;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
-use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
-use threadline_log::{Checkpoint, Epoch, Error, RunNo, Store, ThreadKey, Timestamp};
+use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
+use threadline_log::{Checkpoint, Epoch, Error, RunNo, Scope, Store, ThreadKey, Timestamp};
 use threadline_store_disk::DiskStore;
 use tokio::sync::RwLock;
 use tokio::time::{MissedTickBehavior, interval};
@@ -182,6 +182,10 @@ impl Store for Reopening {
 
     async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
         opened(self.store.read().await.as_ref())?.threads(query).await
+    }
+
+    async fn usage(&self, scope: &Scope) -> Result<Usage, Error> {
+        opened(self.store.read().await.as_ref())?.usage(scope).await
     }
 
     async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {

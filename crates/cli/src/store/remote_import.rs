@@ -7,7 +7,7 @@ use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report};
 use serde::Deserialize;
 use threadline_log::names::Owner;
-use threadline_log::transfer::{Imported, LINE_BYTES_MAX};
+use threadline_log::transfer::{Imported, LINE_BYTES_MAX, begins_export};
 use threadline_log::{Scope, ThreadId, ThreadKey};
 use threadline_protocol::Limits;
 use threadline_protocol::codec::Place;
@@ -60,7 +60,7 @@ impl Command for Lines<'_> {
     }
 
     fn event(&mut self, json: &str, _place: Place, _report: &mut Report<'_>) -> Result<(), Failure> {
-        self.is_export.get_or_insert_with(|| json.starts_with("{\"threadline\":"));
+        self.is_export.get_or_insert_with(|| begins_export(json));
         // Line breaks stand only between tokens, where a space means the same.
         let spaced = |byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte };
         self.waiting.extend(json.bytes().map(spaced));

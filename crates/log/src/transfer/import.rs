@@ -52,6 +52,12 @@ pub struct Imported {
     pub records: u64,
 }
 
+/// Whether an export begins with this text.
+#[must_use]
+pub fn begins_export(json: &str) -> bool {
+    json.starts_with("{\"threadline\":")
+}
+
 /// Takes the texts of an input one by one, and writes what they say.
 ///
 /// Everything that was pushed is durable after [`finish`](Self::finish). After an error the threads are gone that were made and
@@ -148,7 +154,7 @@ impl Importer {
     }
 
     async fn push_text(&mut self, json: &str) -> Result<(), Error> {
-        if json.starts_with("{\"threadline\":") {
+        if begins_export(json) {
             return self.begin_export(json).await;
         }
         match self.input.take() {

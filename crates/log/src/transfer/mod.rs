@@ -6,5 +6,5 @@ mod import;
 mod line;
 
 pub use export::{ExportForm, Exporter};
-pub use import::{ImportOptions, Imported, Importer};
+pub use import::{ImportOptions, Imported, Importer, begins_export};
 pub use line::{LINE_BYTES_MAX, record_json};

@@ -10,7 +10,7 @@ use threadline_log::kin::{Kin, Sought};
 use threadline_log::names::Owner;
 use threadline_log::run::{RunEnd, RunInfo};
 use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
-use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
+use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use threadline_log::transfer::{ExportForm, ImportOptions};
 use threadline_log::{
     At, Batch, Checkpoint, Engine, Epoch, Error, HistoryMode, Incarnation, MemoryStore, NewRecord, Options,
@@ -128,6 +128,10 @@ impl Store for Counting {
 
     async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
         self.store.threads(query).await
+    }
+
+    async fn usage(&self, scope: &Scope) -> Result<Usage, Error> {
+        self.store.usage(scope).await
     }
 
     async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {

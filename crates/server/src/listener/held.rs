@@ -1,5 +1,6 @@
-//! The place of a connection, which whatever becomes of the connection keeps.
+//! The places of a connection, which whatever becomes of the connection keeps.
 
+use super::addresses::AddressPlace;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -8,15 +9,16 @@ use hyper_util::service::TowerToHyperService;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A connection's place. It is free when the last clone is dropped. Requests have it in their extensions.
+/// A connection's places: among all, and among those of its address. They are free when the last clone is dropped. Requests
+/// have them in their extensions.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    _place: Arc<Option<OwnedSemaphorePermit>>,
+    _places: Arc<(Option<OwnedSemaphorePermit>, AddressPlace)>,
 }
 
 impl Held {
-    pub(super) fn new(place: Option<OwnedSemaphorePermit>) -> Self {
-        Self { _place: Arc::new(place) }
+    pub(super) fn new(place: Option<OwnedSemaphorePermit>, of_address: AddressPlace) -> Self {
+        Self { _places: Arc::new((place, of_address)) }
     }
 }
 

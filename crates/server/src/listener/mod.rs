@@ -1,5 +1,6 @@
 //! Connections: taken, bounded in number and time, and let go in good order.
 
+mod addresses;
 mod greeting;
 mod held;
 mod unread;
@@ -7,8 +8,10 @@ mod unread;
 pub(crate) use held::Held;
 
 use crate::app::App;
+use crate::error::Code;
 use crate::routes::router;
 use crate::settings::HttpSettings;
+use addresses::Addresses;
 use axum::Router;
 use greeting::greeted;
 use held::Holding;
@@ -16,6 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -56,24 +60,31 @@ pub async fn serve_with(
     let connections = GracefulShutdown::new();
     let places_max = u32::try_from(http.connections_max).unwrap_or(u32::MAX);
     let places = Arc::new(Semaphore::new(places_max as usize));
+    let addresses = Addresses::new(http.connections_per_address_max);
     tokio::pin!(stop);
     loop {
         let (place, accepted) = tokio::select! {
             () = &mut stop => break,
             next = next_connection(&listener, &places) => next,
         };
-        let stream = match accepted {
-            Ok(stream) => stream,
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
                 sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
+        let Some(of_address) = addresses.take(address.ip()) else {
+            app.metrics().refused(Code::TooMany);
+            refuse(&stream);
+            continue;
+        };
         // Events are small, and must not wait for each other.
         let _ = stream.set_nodelay(true);
         let (header_timeout, write_timeout) = (http.header_timeout, http.write_timeout);
-        let (builder, service) = (builder.clone(), Holding::new(service.clone(), Held::new(place)));
+        let (builder, service) =
+            (builder.clone(), Holding::new(service.clone(), Held::new(place, of_address)));
         let (watcher, stopping) = (connections.watcher(), app.stopping().clone());
         tokio::spawn(async move {
             let greeted = stopping.run_until_cancelled(timeout(header_timeout, greeted(stream))).await;
@@ -102,10 +113,23 @@ pub async fn serve_with(
 async fn next_connection(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> (Option<OwnedSemaphorePermit>, io::Result<TcpStream>) {
+) -> (Option<OwnedSemaphorePermit>, io::Result<(TcpStream, SocketAddr)>) {
     // It is never closed.
     let place = Arc::clone(places).acquire_owned().await.ok();
-    (place, listener.accept().await.map(|(stream, _)| stream))
+    (place, listener.accept().await)
+}
+
+/// Says why a connection is closed at once, as far as that goes without waiting for anything.
+fn refuse(stream: &TcpStream) {
+    const MESSAGE: &str = "too many connections of one address";
+    let (status, code) = (Code::TooMany.status(), Code::TooMany.name());
+    let body = format!(r#"{{"error":{{"code":"{code}","message":"{MESSAGE}"}}}}"#);
+    let answer = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nretry-after: 1\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    // If it does not take this, it sees that it is closed.
+    let _ = stream.try_write(answer.as_bytes());
 }
 
 fn builder(http: &HttpSettings) -> Builder<TokioExecutor> {

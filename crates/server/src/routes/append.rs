@@ -72,6 +72,7 @@ pub(super) async fn append(
     if app.runs().is_stopping() {
         return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));
     }
+    app.load().quota.admit_events(app.engine(), &thread).await?;
     check_is_outside(&app, &thread, &run).await?;
     let silence = app.settings().runs.append_timeout.as_millis();
     let contribution = Contribution {

@@ -1,5 +1,6 @@
 //! Bodies of requests, and of answers that go on.
 
+use super::decoding::Decoding;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::stream::{Encoding, RunReader};
@@ -17,13 +18,13 @@ pub(super) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson
 /// Reads the body of a request that must be JSON, within the limits.
 pub(super) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
     check_type(headers, &JSON)?;
-    read_any(app, body).await
+    read_any(app, headers, body).await
 }
 
 /// The same for lines of JSON.
 pub(super) async fn read_lines(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
     check_lines(headers)?;
-    read_any(app, body).await
+    read_any(app, headers, body).await
 }
 
 /// Whether the body of a request is lines of JSON, by its head.
@@ -40,36 +41,44 @@ fn check_type(headers: &HeaderMap, taken: &[&str]) -> Result<(), Refusal> {
         let message = format!("the content type must be {}", taken.join(" or "));
         return Err(Refusal::new(Code::UnsupportedMediaType, message));
     }
-    if headers.contains_key(header::CONTENT_ENCODING) {
-        return Err(Refusal::new(Code::UnsupportedMediaType, "compressed bodies are not taken"));
-    }
     Ok(())
 }
 
-async fn read_any(app: &App, body: Body) -> Result<Bytes, Refusal> {
+async fn read_any(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
     let http = &app.settings().http;
-    match timeout(http.body_timeout, collect(body, http.request_bytes_max)).await {
-        Ok(Ok(Some(collected))) => Ok(collected),
-        Ok(Ok(None)) => {
-            let message = format!("the body is too large. bytes_max={}", http.request_bytes_max);
-            Err(Refusal::new(Code::RequestTooLarge, message))
-        }
-        Ok(Err(error)) => Err(Refusal::input("", format!("the body could not be read: {error}"))),
-        Err(_) => Err(Refusal::new(Code::RequestTimeout, "the body did not come in time")),
-    }
+    let decoding = Decoding::of(headers, &http.request_encodings)?;
+    let collected = timeout(http.body_timeout, collect(body, decoding, http.request_bytes_max)).await;
+    collected
+        .unwrap_or_else(|_elapsed| Err(Refusal::new(Code::RequestTimeout, "the body did not come in time")))
 }
 
-/// All of a body; nothing if it is too large.
-async fn collect(mut body: Body, bytes_max: usize) -> Result<Option<Bytes>, axum::Error> {
-    let mut collected = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        if collected.len() + data.len() > bytes_max {
-            return Ok(None);
+/// All of a body, which may be so large, as it came and decoded.
+async fn collect(mut body: Body, mut decoding: Decoding, bytes_max: usize) -> Result<Bytes, Refusal> {
+    let too_large =
+        || Refusal::new(Code::RequestTooLarge, format!("the body is too large. bytes_max={bytes_max}"));
+    let (mut collected, mut came_bytes) = (Vec::new(), 0);
+    let mut take = |piece: &[u8]| {
+        if collected.len() + piece.len() > bytes_max {
+            return Err(too_large());
         }
-        collected.extend_from_slice(&data);
+        collected.extend_from_slice(piece);
+        Ok(())
+    };
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|error| Refusal::input("", format!("the body could not be read: {error}")))?;
+        let Ok(data) = frame.into_data() else { continue };
+        came_bytes += data.len();
+        if came_bytes > bytes_max {
+            return Err(too_large());
+        }
+        let mut came = &data[..];
+        while let Some(piece) = decoding.step(&mut came)? {
+            take(&piece)?;
+        }
     }
-    Ok(Some(collected.into()))
+    take(&decoding.finish()?)?;
+    Ok(collected.into())
 }
 
 /// An answer that goes on as a run does.

@@ -43,6 +43,7 @@ pub(super) async fn clone(
     let wanted = Wanted::read(&body::read(&app, &headers, body).await?)?;
     let to = ThreadKey::new(thread.scope.clone(), wanted.thread);
     let engine = app.engine().clone();
+    app.load().quota.admit_thread(&engine, &thread.scope).await?;
     // To its end, whoever waits for it: what is left in the middle would be a part of a thread.
     let cloned = tokio::spawn(async move {
         let point = point(&engine, &thread, wanted.run.as_ref(), wanted.at).await?;

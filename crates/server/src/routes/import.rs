@@ -1,6 +1,7 @@
 //! `POST /v1/import`: threads from lines of JSON, of any size.
 
 use super::body;
+use super::decoding::Decoding;
 use super::parameters::Parameters;
 use crate::access::Caller;
 use crate::app::App;
@@ -14,8 +15,8 @@ use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-use threadline_log::transfer::{ImportOptions, Imported, Importer, LINE_BYTES_MAX};
-use threadline_log::{Error, ThreadId, ThreadKey};
+use threadline_log::transfer::{ImportOptions, Imported, Importer, LINE_BYTES_MAX, begins_export};
+use threadline_log::{Error, Scope, ThreadId, ThreadKey};
 use threadline_protocol::stages::close::Cause;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -65,11 +66,13 @@ pub(super) async fn import(
 ) -> Result<Json<Value>, Refusal> {
     let scope = app.scope(&caller, &headers)?;
     body::check_lines(&headers)?;
+    let decoding = Decoding::of(&headers, &app.settings().http.request_encodings)?;
     let thread = options.thread.map(ThreadId::new).transpose();
     let thread = thread.map_err(|error| Refusal::new(Code::InvalidParameter, error.to_string()))?;
     if app.runs().is_stopping() {
         return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));
     }
+    app.load().quota.admit_thread(app.engine(), &scope).await?;
     let owner = scope.clone();
     let options =
         ImportOptions { scope: Some(scope.clone()), default_scope: scope, thread, cause: Cause::Truncated };
@@ -77,7 +80,9 @@ pub(super) async fn import(
     let gone = CancellationToken::new();
     let import = Import {
         importer: app.engine().import(options),
+        scope: owner.clone(),
         body,
+        decoding,
         length,
         gone: gone.clone(),
         app: app.clone(),
@@ -104,7 +109,9 @@ fn ids(threads: &[ThreadKey]) -> Vec<&str> {
 /// An import that goes on.
 struct Import {
     importer: Importer,
+    scope: Scope,
     body: Body,
+    decoding: Decoding,
     /// How long the body is, if that was said.
     length: Option<u64>,
     /// Said when nobody waits for the answer.
@@ -137,7 +144,14 @@ impl Import {
     async fn take_all(&mut self) -> Result<(), Refusal> {
         let http = self.app.settings().http.clone();
         let stopping = self.app.stopping().clone();
-        let mut bytes = 0_u64;
+        let (mut bytes, mut decoded_bytes) = (0_u64, 0_u64);
+        let within = |bytes: u64| match bytes > http.import_bytes_max {
+            true => {
+                let message = format!("the import is too large. bytes_max={}", http.import_bytes_max);
+                Err(Refusal::new(Code::RequestTooLarge, message))
+            }
+            false => Ok(bytes),
+        };
         loop {
             let frame = tokio::select! {
                 frame = timeout(http.body_timeout, self.body.frame()) => frame,
@@ -153,16 +167,18 @@ impl Import {
             let frame =
                 frame.map_err(|error| Refusal::input("", format!("the body could not be read: {error}")))?;
             let Ok(data) = frame.into_data() else { continue };
-            bytes = bytes.saturating_add(data.len() as u64);
-            if bytes > http.import_bytes_max {
-                let message = format!("the import is too large. bytes_max={}", http.import_bytes_max);
-                return Err(Refusal::new(Code::RequestTooLarge, message));
+            bytes = within(bytes.saturating_add(data.len() as u64))?;
+            let mut came = &data[..];
+            while let Some(piece) = self.decoding.step(&mut came)? {
+                decoded_bytes = within(decoded_bytes.saturating_add(piece.len() as u64))?;
+                self.take(&piece).await?;
             }
-            self.take(&data).await?;
         }
         if self.gone.is_cancelled() || self.length.is_some_and(|length| bytes < length) {
             return Err(cut_off());
         }
+        let last = self.decoding.finish()?;
+        self.take(&last).await?;
         self.end_line().await
     }
 
@@ -204,6 +220,11 @@ impl Import {
             .map_err(|error| Refusal::input("", format!("not UTF-8: {error}")).at_line(self.number))?;
         if !text.is_empty() {
             self.importer.push(text).await.map_err(|error| Refusal::from(error).at_line(self.number))?;
+        }
+        // The one before it has come to its end, and this one is not made before its first run.
+        if begins_export(text) {
+            let admitted = self.app.load().quota.admit_thread(self.app.engine(), &self.scope).await;
+            admitted.map_err(|refusal| refusal.at_line(self.number))?;
         }
         self.number += 1;
         // Most lines are of a size.

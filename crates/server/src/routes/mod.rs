@@ -7,6 +7,7 @@ mod cancel;
 mod changes;
 mod clone;
 mod conditional;
+mod decoding;
 mod description;
 mod discovery;
 mod export;

@@ -9,7 +9,7 @@ use super::live::{Joined, Live};
 use super::source::Failed;
 use crate::agents::{AgentRequest, Backend};
 use crate::error::{Code, Refusal};
-use crate::load::{Place, Places};
+use crate::load::{Load, Place};
 use crate::metrics::Metrics;
 use crate::settings::{History, Mode, OnBusy, RunSettings};
 use axum::http::HeaderMap;
@@ -48,7 +48,7 @@ pub struct Runs {
     aggregators: Aggregators,
     /// How often leases are renewed.
     renewal: Duration,
-    places: Places,
+    load: Arc<Load>,
     metrics: Arc<Metrics>,
 }
 
@@ -93,7 +93,7 @@ impl Runs {
         engine: Engine,
         settings: RunSettings,
         renewal: Duration,
-        places: Places,
+        load: Arc<Load>,
         metrics: Arc<Metrics>,
     ) -> Self {
         let aggregators = match settings.aggregate {
@@ -109,7 +109,7 @@ impl Runs {
             settings,
             aggregators,
             renewal,
-            places,
+            load,
             metrics,
         }
     }
@@ -161,7 +161,8 @@ impl Runs {
     }
 
     async fn start_now(&self, start: Start) -> Result<Begun, Refusal> {
-        let place = self.places.take(&start.thread.scope)?;
+        let place = self.load.runs.take(&start.thread.scope)?;
+        self.load.quota.admit_run(&self.engine, &start.thread, &start.run).await?;
         for _ in 0..SUPERSEDED_MAX {
             if self.is_stopping() {
                 return Err(Refusal::new(Code::ShuttingDown, "the server is about to stop"));

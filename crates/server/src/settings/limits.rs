@@ -1,8 +1,8 @@
-//! How much at once, and how fast.
+//! How much at once, how fast, and how much in all.
 
 use serde::Deserialize;
 
-/// How much at once, and how fast. A scope is an app and a user.
+/// How much at once, how fast, and how much in all. A scope is an app and a user.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
@@ -18,6 +18,10 @@ pub struct LimitSettings {
     pub requests_per_second: u32,
     /// The most of one scope.
     pub requests_per_scope_per_second: u32,
+    /// The most threads that one scope may have; 0 is as many as it makes.
+    pub threads_per_scope_max: u64,
+    /// The most bytes that the records of one scope's threads may have, as they came; 0 is as many as come.
+    pub bytes_per_scope_max: u64,
 }
 
 impl Default for LimitSettings {
@@ -29,6 +33,8 @@ impl Default for LimitSettings {
             streams_per_scope_max: 20_000,
             requests_per_second: 0,
             requests_per_scope_per_second: 0,
+            threads_per_scope_max: 0,
+            bytes_per_scope_max: 0,
         }
     }
 }

@@ -1,12 +1,13 @@
-//! Lists of threads.
+//! Lists of threads, and what scopes keep.
 
 use super::rows::decode_thread;
 use super::threads::info;
 use super::{Catalogue, CatalogueError};
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
+use threadline_log::Scope;
 use threadline_log::search;
-use threadline_log::thread::{ThreadInfo, ThreadQuery};
+use threadline_log::thread::{ThreadInfo, ThreadQuery, Usage};
 
 impl Catalogue {
     /// Threads, the last that was updated first.
@@ -14,6 +15,19 @@ impl Catalogue {
         let words: Vec<String> = query.words.iter().flat_map(|words| search::words(words)).collect();
         let reader = self.reader();
         if words.is_empty() { walk(&reader, query) } else { find(&reader, query, &words) }
+    }
+
+    /// What a scope keeps.
+    pub(crate) fn usage(&self, scope: &Scope) -> Result<Usage, CatalogueError> {
+        let reader = self.reader();
+        let mut statement =
+            reader.prepare_cached("select body, crc from threads where app = ?1 and user = ?2")?;
+        let mut rows = statement.query(params![scope.app.as_str(), scope.user.as_str()])?;
+        let mut bytes = Vec::new();
+        while let Some(row) = rows.next()? {
+            bytes.push(decode_thread(&row.get::<_, Vec<u8>>(0)?, row.get(1)?)?.bytes);
+        }
+        Ok(Usage::of(bytes))
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
-use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
-use threadline_log::{Checkpoint, Epoch, Error, MemoryStore, RunNo, Store, ThreadKey, Timestamp};
+use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
+use threadline_log::{Checkpoint, Epoch, Error, MemoryStore, RunNo, Scope, Store, ThreadKey, Timestamp};
 use tokio::sync::watch;
 
 /// What becomes of appends.
@@ -191,6 +191,10 @@ impl Store for GatedStore {
 
     async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
         self.store.threads(query).await
+    }
+
+    async fn usage(&self, scope: &Scope) -> Result<Usage, Error> {
+        self.store.usage(scope).await
     }
 
     async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {

@@ -86,7 +86,9 @@ laws! { $
         a_list_has_the_last_that_was_updated_first
         a_list_has_what_is_asked_for
         pages_of_a_list_are_the_list
-        who_pages_sees_each_thread_that_stays_as_it_is_once;
+        who_pages_sees_each_thread_that_stays_as_it_is_once
+        a_scope_keeps_what_its_threads_have
+        what_a_scope_keeps_is_right_though_it_is_counted_while_it_grows;
     searching:
         threads_are_found_by_whole_words_in_any_case
         messages_are_found_however_a_checkpoint_has_them

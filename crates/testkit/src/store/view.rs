@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use threadline_log::run::RunInfo;
-use threadline_log::thread::{ThreadInfo, ThreadQuery};
+use threadline_log::thread::{ThreadInfo, ThreadQuery, Usage};
 use threadline_log::{Checkpoint, Error, Record, RunNo, Store, ThreadKey, Timestamp};
 
 /// All that can be seen of some threads.
@@ -56,6 +56,12 @@ impl View {
         }
         let query = ThreadQuery { limit: usize::MAX, ..ThreadQuery::default() };
         let listed = store.threads(&query).await?;
+        let scopes: BTreeSet<_> = threads.iter().map(|thread| &thread.scope).collect();
+        for scope in scopes {
+            let of_scope = listed.iter().filter(|info| info.key.scope == *scope);
+            let kept = store.usage(scope).await?;
+            assert_eq!(kept, Usage::of(of_scope.map(|info| info.bytes)), "what {scope:?} keeps");
+        }
         let expired = store.expired(time).await?;
         let once: BTreeSet<_> = expired.iter().cloned().collect();
         assert_eq!(once.len(), expired.len(), "a run is listed twice: {expired:?}");

@@ -135,11 +135,11 @@ impl Client {
 
 impl Answer {
     /// Over a connection that is there.
-    pub(super) async fn over(tcp: TcpStream, request: Builder, body: String) -> Asked {
+    pub(super) async fn over(tcp: TcpStream, request: Builder, body: impl Into<Bytes>) -> Asked {
         let (mut sender, connection) = handshake(TokioIo::new(tcp)).await?;
         // How it ends is seen in the body.
         tokio::spawn(async { drop(connection.await) });
-        let request = request.header("host", "localhost").body(Full::new(Bytes::from(body)))?;
+        let request = request.header("host", "localhost").body(Full::new(body.into()))?;
         let (head, body) = sender.send_request(request).await?.into_parts();
         Ok(Self { status: head.status, body, rest: Vec::new() })
     }
@@ -195,10 +195,15 @@ impl Answer {
         frames
     }
 
+    /// All of the body.
+    pub(super) async fn text(self) -> String {
+        let body = timeout(PATIENCE, self.body.collect()).await.expect("a body in time");
+        String::from_utf8(body.expect("a whole body").to_bytes().to_vec()).expect("text")
+    }
+
     /// The body as JSON.
     pub(super) async fn json(self) -> Value {
-        let body = timeout(PATIENCE, self.body.collect()).await.expect("a body in time");
-        serde_json::from_slice(&body.expect("a whole body").to_bytes()).expect("JSON")
+        serde_json::from_str(&self.text().await).expect("JSON")
     }
 
     /// A refusal: its status and its code.

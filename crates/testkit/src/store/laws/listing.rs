@@ -2,10 +2,12 @@ use crate::store::scene::{
     self, ENDINGS, LEASE, NOW, Scene, appending, checkpoint, event, everything, scope, thread,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use threadline_log::run::RunStatus;
-use threadline_log::store::{Append, Claim, OpenRun};
-use threadline_log::thread::{Metadata, MetadataChange, ThreadCursor, ThreadQuery};
-use threadline_log::{Epoch, Kind, NewRecord, RunNo, ThreadKey, Timestamp};
+use threadline_log::store::{Append, Claim, OpenRun, RunsSeen};
+use threadline_log::thread::{Metadata, MetadataChange, ThreadCursor, ThreadQuery, Usage};
+use threadline_log::{Epoch, Kind, NewRecord, RunNo, Scope, ThreadKey, Timestamp};
+use tokio::task::JoinSet;
 
 fn named(name: &str) -> MetadataChange {
     MetadataChange { name: Some(name.to_owned()), ..MetadataChange::default() }
@@ -231,4 +233,71 @@ pub async fn who_pages_sees_each_thread_that_stays_as_it_is_once(scene: Scene) {
         count += 1;
     }
     assert!(count > 20, "too few were left alone to tell");
+}
+
+async fn keeps(scene: &Scene, scope: &Scope, threads: u64, bytes: u64) {
+    let usage = scene.store.usage(scope).await.expect("counted");
+    assert_eq!(usage, Usage { threads, bytes });
+}
+
+pub async fn a_scope_keeps_what_its_threads_have(mut scene: Scene) {
+    let (mine, others) = (scope("app", "user"), scope("app", "other"));
+    // Asked before and after: what is counted once goes on with every write.
+    keeps(&scene, &mine, 0, 0).await;
+    let run = scene.open(&thread("a"), "r0").await.run;
+    keeps(&scene, &mine, 1, 5).await;
+    scene.append(&thread("a"), run, &["12345", ""]).await;
+    scene.end(&thread("a"), run).await;
+    scene.open(&thread("b"), "r0").await;
+    scene.open(&ThreadKey::new(others.clone(), scene::thread_id("a")), "r0").await;
+    for ending in ENDINGS {
+        keeps(&scene, &mine, 2, 20).await;
+        keeps(&scene, &others, 1, 5).await;
+        keeps(&scene, &scope("other", "user"), 0, 0).await;
+        scene = scene.reopen(ending).await;
+    }
+    let store = &scene.store;
+    store.put_checkpoint(&thread("a"), checkpoint(run, ""), NOW).await.expect("kept");
+    store.trim(&thread("a"), 1, NOW).await.expect("trimmed");
+    store.compact_run(&thread("a"), run, NOW).await.expect("compacted");
+    keeps(&scene, &mine, 2, 20).await;
+    scene.store.delete(&thread("a"), NOW).await.expect("deleted");
+    keeps(&scene, &mine, 1, 5).await;
+    scene.open(&thread("a"), "again").await;
+    scene.store.delete(&thread("b"), NOW).await.expect("deleted");
+    for ending in ENDINGS {
+        keeps(&scene, &mine, 1, 5).await;
+        keeps(&scene, &others, 1, 5).await;
+        scene = scene.reopen(ending).await;
+    }
+}
+
+pub async fn what_a_scope_keeps_is_right_though_it_is_counted_while_it_grows(mut scene: Scene) {
+    const ROUNDS: u64 = 10;
+    for ending in ENDINGS {
+        let mut tasks = JoinSet::new();
+        for task in 0..4 {
+            let (store, ending) = (Arc::clone(&scene.store), format!("{ending:?}"));
+            tasks.spawn(async move {
+                for round in 0..ROUNDS {
+                    let key = thread(&format!("{ending} {task} {round}"));
+                    let open = scene::opening(&key, "r", RunsSeen::default());
+                    store.open_run(open).await.expect("opened");
+                    if round % 3 == 0 {
+                        store.delete(&key, NOW).await.expect("deleted");
+                    }
+                }
+            });
+        }
+        let mut before = 0;
+        while tasks.join_next().await.is_some() {
+            let usage = scene.store.usage(&scope("app", "user")).await.expect("counted");
+            assert!(usage.bytes == usage.threads * 5, "{usage:?}");
+            before = usage.threads.max(before);
+        }
+        let usage = scene.store.usage(&scope("app", "user")).await.expect("counted");
+        assert_eq!(usage, Usage::of(scene.list(&everything()).await.iter().map(|thread| thread.bytes)));
+        assert!(usage.threads > 0 && before > 0);
+        scene = scene.reopen(ending).await;
+    }
 }
