@@ -2,10 +2,11 @@
 
 use super::args::{ExportArgs, FormArg};
 use super::opened::Opened;
-use super::remote::{Remote, thread_path};
+use super::remote::{Refused, Remote, failure, thread_path};
 use crate::progress::Progress;
 use crate::report::{Failure, Report};
 use std::io::{self, BufWriter, Write};
+use threadline_client::ClientError;
 use threadline_log::thread::{ThreadCursor, ThreadInfo, ThreadQuery};
 use threadline_log::transfer::ExportForm;
 use threadline_log::{ErrorKind, ThreadKey};
@@ -18,10 +19,7 @@ const LINE_BYTES: u64 = 96;
 pub(crate) fn run(args: &ExportArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let failed = match Remote::of(&args.place)? {
-        Some(remote) => {
-            told(&remote, args, &mut out, report)?;
-            0
-        }
+        Some(remote) => told(&remote, args, &mut out, report)?,
         None => stored(args, &mut out, report)?,
     };
     out.flush().map_err(Failure::write)?;
@@ -76,13 +74,13 @@ fn export(
     Ok(())
 }
 
-/// Those of a server.
+/// Those of a server. Gives how many could not be exported.
 fn told(
     remote: &Remote,
     args: &ExportArgs,
     out: &mut impl Write,
     report: &mut Report<'_>,
-) -> Result<(), Failure> {
+) -> Result<usize, Failure> {
     let mut threads = match &args.thread {
         Some(thread) => vec![remote.thread(thread)?],
         None => remote.threads(&[], usize::MAX)?,
@@ -93,12 +91,34 @@ fn told(
         FormArg::Compact => "compact",
         FormArg::Snapshot => "snapshot",
     };
+    let mut failed = Vec::new();
     for thread in threads {
         let mut progress = progress(&thread, args.form == FormArg::Raw);
         let path = format!("{}/export?form={form}", thread_path(&thread.key.thread));
-        remote.download(&path, |lines| pass_on(lines, out, progress.as_mut(), report))?;
+        match remote.download(&path, |lines| pass_on(lines, out, progress.as_mut(), report))? {
+            Ok(()) => {}
+            // It was deleted since it was listed.
+            Err(error) if args.all && is_gone(&error) => {}
+            Err(error) if args.all && is_about_one(&error) => failed.push((thread.key, failure(&error))),
+            Err(error) => return Err(failure(&error)),
+        }
     }
-    Ok(())
+    for (thread, error) in &failed {
+        report.warn(&format!("{thread}: {error}"));
+    }
+    Ok(failed.len())
+}
+
+fn is_gone(error: &ClientError) -> bool {
+    Refused::of(error).is_some_and(|refused| refused.code == "thread_not_found")
+}
+
+/// Whether something is wrong with one thread, which is no reason to keep back the others.
+fn is_about_one(error: &ClientError) -> bool {
+    match error {
+        ClientError::Status { status, .. } => status.is_server_error(),
+        error => error.kind() == threadline_client::ErrorKind::Broken,
+    }
 }
 
 fn pass_on(

@@ -86,17 +86,23 @@ impl Remote {
         self.begin(Method::DELETE, path, Payload::Nothing).map(drop).map_err(|error| failure(&error))
     }
 
-    /// Hands over an answer piece by piece.
+    /// Hands over an answer piece by piece. What the server did wrong is for the caller to judge.
     pub(crate) fn download(
         &self,
         path: &str,
         mut each: impl FnMut(&[u8]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let mut answer = self.begin(Method::GET, path, Payload::Nothing).map_err(|error| failure(&error))?;
+    ) -> Result<Result<(), ClientError>, Failure> {
+        let mut answer = match self.begin(Method::GET, path, Payload::Nothing) {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Err(error)),
+        };
         while let Some(piece) = self.runtime.block_on(answer.next()) {
-            each(&piece.map_err(|error| failure(&error))?)?;
+            match piece {
+                Ok(piece) => each(&piece)?,
+                Err(error) => return Ok(Err(error)),
+            }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Begins to send lines.

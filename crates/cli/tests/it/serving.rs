@@ -1,6 +1,7 @@
 //! `threadline serve` under load, and when things go wrong around it: the built binary, over real sockets.
 
 mod agents;
+mod backup;
 mod bomb;
 mod client;
 mod crowd;

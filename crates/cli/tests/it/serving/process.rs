@@ -22,12 +22,17 @@ pub(super) struct Served {
 impl Served {
     /// Serves the store of a directory, with these settings, once it is ready.
     pub(super) fn start(dir: &Path, settings: &str) -> Self {
+        Self::start_with_log(dir, settings, "info")
+    }
+
+    /// The same, with a log that says so much.
+    pub(super) fn start_with_log(dir: &Path, settings: &str, level: &str) -> Self {
         std::fs::write(dir.join("threadline.toml"), settings).expect("a file");
         let log = dir.join("stderr");
         // With as few files as a system may give to begin with; it has to help itself to more.
         let mut process = Command::new("sh")
             .args(["-c", "ulimit -S -n 256 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_threadline")])
-            .args(["serve", "--listen", "127.0.0.1:0", "--store", "store", "--log", "info"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--store", "store", "--log", level])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .current_dir(dir)
@@ -65,9 +70,33 @@ impl Served {
 
     /// Tells it to stop.
     pub(super) fn terminate(&self) {
-        let command = format!("kill -TERM {}", self.process.id());
+        self.signal("TERM");
+    }
+
+    fn signal(&self, name: &str) {
+        let command = format!("kill -{name} {}", self.process.id());
         let status = Command::new("sh").args(["-c", &command]).status().expect("a shell");
         assert!(status.success(), "{status}");
+    }
+
+    /// Makes it hold still, as a freezer does: none of its threads does anything when this returns.
+    pub(super) fn freeze(&self) {
+        self.signal("STOP");
+        while !self.is_frozen() {
+            std::thread::yield_now();
+        }
+    }
+
+    fn is_frozen(&self) -> bool {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id())).expect("a process");
+        let stats = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        // Its state follows its name, which may be anything.
+        stats.into_iter().all(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')))
+    }
+
+    /// Lets it go on.
+    pub(super) fn thaw(&self) {
+        self.signal("CONT");
     }
 
     /// Waits until it has ended, and says how, and how long that took.

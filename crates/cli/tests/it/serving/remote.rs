@@ -3,10 +3,10 @@
 use super::process::Served;
 use crate::store::{BRANCHES, filled, on};
 use crate::{Ran, threadline};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
-use threadline_testkit::upstream::{Upstream, answer};
+use threadline_testkit::upstream::{Step, Upstream, answer, head};
 
 /// Runs a command on a server.
 fn at(server: &Served, args: &[&str], stdin: &str) -> Ran {
@@ -144,4 +144,44 @@ async fn a_server_is_told_who_asks() {
     let requests = server.requests();
     assert_eq!(requests[0].target, "/base/v1/threads?limit=1000");
     assert_eq!(requests[0].header("authorization"), ["Bearer secret"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_of_all_goes_on_where_one_thread_fails() {
+    let thread = |id: &str| {
+        json!({
+            "threadId": id, "app": "a", "user": "u", "incarnation": "1", "name": null, "archived": false, "agent": null,
+            "labels": {}, "first": 0, "tail": 1, "bytes": 1, "runs": 0, "status": null, "created": 0, "updated": 0,
+        })
+    };
+    let refused = |status: &str, code: &str| {
+        let body = json!({"error":{"code":code,"message":format!("it is {code}")}});
+        answer(status, "application/json", body.to_string())
+    };
+    let lines = |text: &str| answer("200 OK", "application/x-ndjson", text);
+    let cut = vec![head("200 OK", &[("content-length", "100")]), Step::Write("half\n".into())];
+    let threads = ["1", "2", "3", "4", "5"].map(thread);
+    let list = json!({ "threads": threads }).to_string();
+    let scripts = [
+        answer("200 OK", "application/json", list),
+        lines("first\n"),
+        refused("500 Internal Server Error", "damaged"),
+        cut,
+        refused("404 Not Found", "thread_not_found"),
+        lines("last\n"),
+    ];
+    let export = async |scripts: Vec<Vec<Step>>| {
+        let server = Upstream::start(scripts).await;
+        let url = server.url("/");
+        let ran = tokio::task::spawn_blocking(move || threadline(&["export", "--all", "--server", &url], ""));
+        ran.await.expect("it runs")
+    };
+    let all = export(scripts.to_vec()).await;
+    assert_eq!((all.code, all.text()), (3, "first\nhalf\nlast\n"), "{}", all.stderr);
+    assert!(all.stderr.contains("a/u/2: it is damaged\n"), "{}", all.stderr);
+    assert!(all.stderr.contains("a/u/3: ") && !all.stderr.contains("a/u/4: "), "{}", all.stderr);
+    assert!(all.stderr.ends_with("threads that could not be exported whole: 2\n"), "{}", all.stderr);
+    // What concerns all of them ends it.
+    let none = export(vec![scripts[0].clone(), refused("401 Unauthorized", "unauthorized")]).await;
+    assert_eq!((none.code, none.text()), (2, ""), "{}", none.stderr);
 }
