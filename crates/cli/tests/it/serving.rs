@@ -3,6 +3,7 @@
 mod agents;
 mod backup;
 mod bomb;
+mod canary;
 mod client;
 mod crowd;
 mod full;

@@ -1,7 +1,7 @@
 //! Commands that work on a store.
 
 use super::{Ran, captures, threadline};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::Path;
 use tempfile::TempDir;
@@ -300,4 +300,43 @@ fn a_thread_can_be_deleted_by_who_says_so() {
         }
     }
     assert_eq!(on(store.path(), &["import"], BRANCHES).code, 0);
+}
+
+/// S19: whatever a thread is called, its files are where all are.
+#[test]
+fn names_are_never_paths() {
+    let dir = TempDir::new().expect("a directory");
+    let store = dir.path().join("store");
+    let names = [
+        "..",
+        "../escape",
+        "../../escape",
+        "/escape",
+        "log/escape",
+        "a\\escape",
+        "a\0escape",
+        "Escape",
+        "escape",
+        "escape\n",
+    ];
+    for name in names {
+        let event = |kind: &str| json!({"type":kind,"threadId":name,"runId":name}).to_string();
+        let recording = [event("RUN_STARTED"), event("RUN_FINISHED")].join("\n");
+        let imported = on(&store, &["import"], &recording);
+        assert_eq!(imported.code, 0, "{name:?}: {}", imported.stderr);
+    }
+    let listed = on(&store, &["threads", "--format", "json"], "");
+    assert_eq!(listed.text().lines().count(), names.len(), "no two are the same");
+    let mut places = vec![dir.path().to_owned()];
+    while let Some(place) = places.pop() {
+        let file = place.file_name().expect("a name").to_string_lossy().to_lowercase();
+        assert!(!file.contains("escape"), "{}", place.display());
+        if place.is_dir() {
+            places.extend(
+                std::fs::read_dir(&place).expect("a directory").map(|entry| entry.expect("an entry").path()),
+            );
+        }
+    }
+    let outside = std::fs::read_dir(dir.path()).expect("a directory").count();
+    assert_eq!(outside, 1, "nothing is beside the store");
 }

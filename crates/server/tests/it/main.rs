@@ -11,6 +11,7 @@ mod compressed;
 mod examples;
 mod harness;
 mod history;
+mod hostile_input;
 mod interrupts;
 mod large_bodies;
 mod load;
