@@ -96,6 +96,11 @@ impl Operation {
         self.reads().refuses(&[Code::OutcomeUnknown, Code::ShuttingDown])
     }
 
+    /// With what goes wrong where threads are made, or more is kept in them.
+    pub(crate) fn keeps(self) -> Self {
+        self.writes().refuses(&[Code::QuotaExceeded])
+    }
+
     /// With what else it can be refused for. What follows from permissions, parameters and bodies need not be said.
     pub(crate) fn refuses(mut self, codes: &[Code]) -> Self {
         self.codes.extend_from_slice(codes);

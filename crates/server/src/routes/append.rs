@@ -52,7 +52,7 @@ pub(super) fn about() -> Operation {
             "They lie from `first` up to `next`, and the thread ends at `tail`.",
             shapes::object(&appended, &[]),
         )
-        .writes()
+        .keeps()
         .refuses(&[Code::RunActive, Code::RunEnded, Code::RunIdReused, Code::TailMoved, Code::Fenced])
         .refuses(&[Code::InterruptsOpen, Code::InterruptAnswered, Code::ThreadNotFound, Code::ThreadReplaced])
 }

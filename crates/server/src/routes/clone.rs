@@ -26,7 +26,7 @@ pub(super) fn about() -> Operation {
     Operation::new("Copies a thread, or the branch of a run, or what was there at a point")
         .takes(&body::JSON, &wanted)
         .answers(StatusCode::CREATED, "The copy.", [(body::JSON[0], threads::schema())])
-        .writes()
+        .keeps()
         .refuses(&[Code::ThreadNotFound, Code::RunNotFound, Code::ThreadExists])
         .refuses(&[Code::Trimmed, Code::Compacted, Code::ThreadReplaced])
 }

@@ -46,7 +46,7 @@ pub(super) fn about() -> Operation {
         .query("thread", "Another id than the one in it.", shapes::id())
         .takes(&body::LINES, &shapes::lines())
         .answers_json("What was taken in.", shapes::object(&imported, &[]))
-        .writes()
+        .keeps()
         .refuses(&[
             Code::ThreadExists,
             Code::ThreadNotFound,

@@ -22,7 +22,7 @@ pub(super) fn about() -> Operation {
     Operation::new("A run: its events, as they come")
         .takes(&body::JSON, &agui::input())
         .answers(StatusCode::OK, "The events of the run, to its end.", agui::events())
-        .writes()
+        .keeps()
         .refuses(&[Code::AgentNotFound, Code::InvalidParameter, Code::TooMany])
         .refuses(&[Code::RunActive, Code::RunIdReused, Code::InterruptsOpen, Code::InterruptAnswered])
         // Of a run that is there already, as connect.
