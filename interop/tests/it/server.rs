@@ -3,6 +3,7 @@
 mod branching;
 mod buffered;
 mod demo;
+mod description;
 mod fixture;
 mod going_away;
 mod history;

@@ -24,6 +24,17 @@ impl Server {
         Self::start(runtime(), "", None)
     }
 
+    /// With the demo agent, for callers with a token, and one that may do everything.
+    pub(crate) fn with_demo_and_token() -> (Self, String) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut command = Command::new(program());
+        command.args(["token", "create", "--permission", "admin"]).current_dir(dir.path());
+        let made = command.output().expect("the program was built with the tests of the workspace");
+        let token = String::from_utf8(made.stdout).expect("a token").trim().to_owned();
+        let settings = "[auth]\ntokens = \"tokens.jsonl\"\n";
+        (Self::start_in(dir, runtime(), settings, None), token)
+    }
+
     /// With an agent that plays the first script in its first run, and so on.
     pub(crate) fn with_scripts(scripts: impl IntoIterator<Item = Vec<Step>>) -> Self {
         Self::with("", scripts)
@@ -37,7 +48,10 @@ impl Server {
     }
 
     fn start(runtime: Runtime, settings: &str, upstream: Option<Upstream>) -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
+        Self::start_in(tempfile::tempdir().expect("a directory"), runtime, settings, upstream)
+    }
+
+    fn start_in(dir: TempDir, runtime: Runtime, settings: &str, upstream: Option<Upstream>) -> Self {
         std::fs::write(dir.path().join("threadline.toml"), settings).expect("a file");
         let mut command = Command::new(program());
         command.args(["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--log", "error"]);
