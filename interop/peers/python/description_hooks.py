@@ -16,8 +16,7 @@ events = st.one_of(
     st.builds(lambda name, value: {"type": "CUSTOM", "name": name, "value": value}, texts, st.none() | st.integers() | texts),
     st.builds(lambda name: {"type": name}, texts),
 )
-
-
+# The routes that start runs.
 STARTS = ("/agui", "/api/agent", "/agents/{agent}")
 END = {"type": "RUN_ERROR", "message": "no more"}
 
@@ -37,7 +36,7 @@ def as_lines(_context, value):
 
 
 @schemathesis.hook
-def after_load_schema(_context, schema):
+def after_load_schema(_context, _schema):
     """Two threads: one that the demo agent has answered in, one whose events came from outside."""
     url = os.environ["THREADLINE_URL"]
     with requests.Session() as session:

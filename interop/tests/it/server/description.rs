@@ -20,6 +20,7 @@ fn the_server_keeps_to_its_description() {
         Err(_) => schemathesis.args(["--max-examples", CASES]),
     };
     schemathesis.env("THREADLINE_URL", server.url("")).env("THREADLINE_TOKEN", &token);
+    schemathesis.env("PYTHONHASHSEED", "0");
     let said = schemathesis.output().expect("schemathesis starts; run interop/peers/setup first");
     let report = String::from_utf8_lossy(&said.stdout);
     assert!(said.status.success(), "{report}{}", String::from_utf8_lossy(&said.stderr));
