@@ -25,6 +25,7 @@ pub struct Endpoint {
     pub path: String,
     /// What a caller must be allowed to do; nothing, if it is there for anybody.
     pub permission: Option<Permission>,
+    /// What is said about it, and with the table all that the description is made from.
     pub(crate) operation: Operation,
     route: MethodRouter<App>,
 }
