@@ -1,6 +1,5 @@
 //! The one thread that writes groups.
 
-use super::entry::Found;
 use super::error::{CommitError, Failure};
 use super::format::{GROUP_HEADER_BYTES, Position};
 use super::frames::Committed;
@@ -144,12 +143,10 @@ impl Committer {
             }
             let Some(Item::Commit(submission)) = self.taken.pop_front() else { break };
             let start = in_segment(self.buffer.len());
-            let Active { segment, end, sidecar, .. } = &mut self.active;
-            submission.frames().encode(self.seed, &mut self.buffer, |start, head, body| {
+            let Active { end, sidecar, .. } = &mut self.active;
+            submission.frames().encode(self.seed, &mut self.buffer, |start, head, fact| {
                 if let Some(sidecar) = sidecar {
-                    let position = Position { segment: segment.number, byte: *end + in_segment(start) };
-                    let body_bytes = in_segment(body.len());
-                    sidecar.push(&Found { position, head: *head, body_bytes, body: Some(body) });
+                    sidecar.push_written(*end + in_segment(start), head, fact);
                 }
             });
             self.entries += submission.frames().entries();

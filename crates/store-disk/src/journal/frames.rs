@@ -48,22 +48,23 @@ impl Frames {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
-    /// Appends them as they are written, and shows each to `visit`, with its first byte among `bytes`.
+    /// Appends them as they are written, and shows each to `visit`: its first byte among `bytes`, its head as it is there, and
+    /// its body if it is a fact.
     pub(super) fn encode(
         &self,
         seed: u32,
         bytes: &mut Vec<u8>,
-        mut visit: impl FnMut(usize, &EntryHead, &[u8]),
+        mut visit: impl FnMut(usize, &[u8], Option<&[u8]>),
     ) {
         bytes.reserve(self.bytes);
         for Frame { head, body, .. } in &self.entries {
             let start = bytes.len();
             bytes.extend([0; CHECKSUM_BYTES]);
             head.put(body.len(), bytes);
+            visit(start, &bytes[start + CHECKSUM_BYTES..], head.is_fact().then_some(body));
             bytes.extend_from_slice(body);
             let (stored, rest) = bytes[start..].split_first_chunk_mut().expect("its space was just made");
             *stored = checksum(seed, rest).to_le_bytes();
-            visit(start, head, body);
         }
     }
 }
@@ -121,13 +122,17 @@ mod tests {
             heads.iter().for_each(|head| frames.push(*head, vec![7; body_bytes]));
             let mut bytes = vec![1; 3];
             let mut visited = Vec::new();
-            frames.encode(5, &mut bytes, |start, head, body| visited.push((start, *head, body.len())));
+            frames.encode(5, &mut bytes, |start, mut head, fact| {
+                visited.push((start, EntryHead::take(&mut head), head.len(), fact.map(<[u8]>::len)));
+            });
             prop_assert_eq!(bytes.len(), 3 + frames.bytes());
             let start = Position { segment: 1, byte: 3 };
             let committed = Committed { group: 1, start, is_last: true };
             prop_assert_eq!(visited.len(), heads.len());
             for ((head, position), visited) in heads.into_iter().zip(committed.positions(&frames)).zip(visited) {
-                prop_assert_eq!(visited, (position.byte as usize, head, body_bytes));
+                let written = Some((head, u32::try_from(body_bytes).unwrap()));
+                let fact = head.is_fact().then_some(body_bytes);
+                prop_assert_eq!(visited, (position.byte as usize, written, 0, fact));
                 let layout = Layout::verified(&bytes[position.byte as usize..], 5);
                 prop_assert_eq!(layout.map(|layout| layout.head), Some(head));
             }

@@ -34,13 +34,20 @@ impl SidecarBuilder {
         Self { bytes: Vec::new(), entries: 0, last: GROUPS_START }
     }
 
+    /// Adds an entry that was found.
     pub(super) fn push(&mut self, found: &Found<'_>) {
-        varint::put(&mut self.bytes, u64::from(found.position.byte - self.last));
-        self.last = found.position.byte;
-        found.head.put(found.body_bytes as usize, &mut self.bytes);
-        if found.head.is_fact() {
-            self.bytes.extend_from_slice(found.body.expect("segments are scanned with bodies"));
-        }
+        let mut head = Vec::new();
+        found.head.put(found.body_bytes as usize, &mut head);
+        let fact = found.head.is_fact().then(|| found.body.expect("segments are scanned with bodies"));
+        self.push_written(found.position.byte, &head, fact);
+    }
+
+    /// Adds an entry by its first byte in the segment, its head as it is there, and its body if it is a fact.
+    pub(super) fn push_written(&mut self, byte: u32, head: &[u8], fact: Option<&[u8]>) {
+        varint::put(&mut self.bytes, u64::from(byte - self.last));
+        self.last = byte;
+        self.bytes.extend_from_slice(head);
+        self.bytes.extend_from_slice(fact.unwrap_or_default());
         self.entries += 1;
     }
 
