@@ -47,8 +47,10 @@ impl<W: Work> Future for ToItsEnd<W> {
 
 impl<W: Work> Drop for ToItsEnd<W> {
     fn drop(&mut self) {
+        // Asking for the runtime counts a reference to it, which all processors share: only who needs it does.
+        let Some(work) = self.0.take() else { return };
         // Outside a runtime nobody follows, either.
-        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+        if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(work);
         }
     }
