@@ -69,7 +69,7 @@ impl Scale {
             every: Duration::from_millis(5),
             ask_time: Duration::from_secs(5),
             attaches: 300,
-            crowd: Crowd { time: Duration::from_secs(60), transfer_runs: 8 },
+            crowd: Crowd { time: Duration::from_secs(60), transfer_runs: 10 },
         }
     }
 }
