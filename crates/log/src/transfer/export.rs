@@ -50,13 +50,16 @@ impl Engine {
     /// # Errors
     /// If there is no such thread.
     pub async fn export(&self, thread: &ThreadKey, form: ExportForm) -> Result<Exporter, Error> {
-        let runs = self.runs_with_lineage(thread).await?;
+        // The tail and the runs of one moment: of a run that is opened meanwhile nothing is told, nor does the tail have it.
+        let info = self.store().thread(thread).await?;
+        let mut runs = self.runs_with_lineage(thread).await?;
+        runs.truncate(info.runs as usize);
         let wanted = match (form, runs.last()) {
             (ExportForm::Snapshot, Some(head)) => chain(&runs, head.no).into_iter().collect(),
             (ExportForm::Raw, _) => self.told(thread, &runs).await?,
             _ => runs.iter().map(|run| run.no).collect(),
         };
-        let exporter = self.export_part(thread, wanted, u64::MAX).await?;
+        let exporter = self.export_part(thread, wanted, info.offsets.end).await?;
         Ok(Exporter { form, ..exporter })
     }
 
