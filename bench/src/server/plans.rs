@@ -3,7 +3,7 @@
 use super::aims::AIMS;
 use super::asks::{self, Answers, CLIENTS};
 use super::copilotkit::CopilotKit;
-use super::crowd::{Crowd, Stage, followers, overload, slow, transfer};
+use super::crowd::{Crowd, Stage, followers, noisy, overload, slow, transfer};
 use super::runs::{self, Throughput};
 use super::threadline::Threadline;
 use super::upstream::{self, FLOOD_PATH, Repertoire, Script};
@@ -89,6 +89,8 @@ pub enum Part {
     Followers,
     /// More requests than can be served.
     Overload,
+    /// One user who asks for too much, beside another.
+    Noisy,
     /// Connections that take their time.
     Slow,
     /// A thread larger than the memory that it may take, out and in.
@@ -126,11 +128,11 @@ pub fn report(
     }
     let program =
         program.ok_or_else(|| io::Error::other("--program is missing: the server, built for release"));
-    let crowd = [Part::Followers, Part::Overload, Part::Slow, Part::Transfer];
+    let crowd = [Part::Followers, Part::Overload, Part::Noisy, Part::Slow, Part::Transfer];
     if only.iter().any(|part| crowd.contains(part)) || (only.is_empty() && program.is_ok()) {
         let agent = upstream::start(Repertoire::new(vec![Script::new(0, SHORT_RUN_EVENTS)?], scale))?;
         let stage = Stage { program: program?, agent: agent.address, folder: &folder, world: &world };
-        for (part, measure) in crowd.into_iter().zip([followers, overload, slow, transfer]) {
+        for (part, measure) in crowd.into_iter().zip([followers, overload, noisy, slow, transfer]) {
             if is_wanted(part) {
                 tables.push(measure(&stage, scale.crowd)?);
             }

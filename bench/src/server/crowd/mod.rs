@@ -1,12 +1,14 @@
 //! Many connections at once, in front of a server in a process of its own, so that its memory and its time are its own.
 
 mod followers;
+mod noisy;
 mod overload;
 mod program;
 mod slow;
 mod transfer;
 
 pub(super) use followers::followers;
+pub(super) use noisy::noisy;
 pub(super) use overload::overload;
 pub(super) use slow::slow;
 pub(super) use transfer::transfer;

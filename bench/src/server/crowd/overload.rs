@@ -34,19 +34,23 @@ pub(super) struct Served {
 #[derive(Debug)]
 pub(super) struct Asker {
     address: SocketAddr,
+    user: &'static str,
     count: AtomicU64,
     idle: Mutex<Vec<Client>>,
 }
 
 impl Asker {
-    pub(super) fn new(address: SocketAddr) -> Arc<Self> {
-        Arc::new(Self { address, count: AtomicU64::new(0), idle: Mutex::default() })
+    pub(super) fn new(address: SocketAddr, user: &'static str) -> Arc<Self> {
+        Arc::new(Self { address, user, count: AtomicU64::new(0), idle: Mutex::default() })
     }
 
     /// One run to its end, or a refusal.
     async fn run(&self) -> io::Result<(StatusCode, Duration)> {
         let name = self.count.fetch_add(1, Ordering::Relaxed);
-        let body = format!(r#"{{"threadId":"{name}","runId":"r","messages":[]}}"#);
+        let user = self.user;
+        let body = format!(
+            r#"{{"threadId":"{user} {name}","runId":"r","messages":[],"forwardedProps":{{"user":"{user}"}}}}"#
+        );
         let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut client = match kept {
             Some(client) => client,
@@ -80,7 +84,7 @@ impl Asker {
     }
 
     /// So many a second, whatever becomes of them.
-    async fn open_loop(self: &Arc<Self>, per_second: f64, time: Duration) -> io::Result<Served> {
+    pub(super) async fn open_loop(self: &Arc<Self>, per_second: f64, time: Duration) -> io::Result<Served> {
         let (begun, mut asking, mut served) = (Instant::now(), JoinSet::new(), Served::default());
         let (mut beat, mut sent) = (interval(BEAT), 0.0);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -115,7 +119,7 @@ impl Served {
 /// Goodput, refusals and memory.
 pub(in crate::server) fn overload(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Table> {
     let program = Program::start(stage, &format!("limits.runs_max = {RUNS_MAX}"))?;
-    let asker = Asker::new(program.address);
+    let asker = Asker::new(program.address, "anybody");
     let time = crowd.time.min(Duration::from_secs(10));
     let calm = stage.world.block_on(asker.closed_loop(RUNS_MAX, time))?;
     let [before, _] = program.memory()?;

@@ -153,7 +153,7 @@ impl Runs {
     /// Once begun, it is begun to its end: a client that is gone by now must not leave a run that nobody executes.
     pub async fn start(&self, start: Start) -> Result<Begun, Refusal> {
         let runs = self.clone();
-        let started = self.tasks.spawn(async move { runs.start_now(start).await }).await;
+        let started = self.tasks.spawn(async move { runs.start_now(start).await }.in_current_span()).await;
         started.unwrap_or_else(|error| {
             tracing::error!(%error, "a run was not started");
             Err(Refusal::new(Code::Internal, "the run was not started"))
