@@ -117,6 +117,8 @@ async fn the_dashboard_knows_the_figures() {
     let server = Harness::new();
     server.talk("t", "r1", "Hello", "Hi").await;
     assert_eq!(server.get("/v1/threads/none", &[]).await.status, 404);
+    // A run is counted when all of it is done, which is after its reader has seen the end.
+    server.app.runs().shut_down().await;
     let text = String::from_utf8(server.get("/metrics", &[]).await.body().await.to_vec()).unwrap();
     let names = |text: &str| -> BTreeSet<String> {
         let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
