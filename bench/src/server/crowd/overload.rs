@@ -52,7 +52,8 @@ impl Asker {
             r#"{{"threadId":"{user} {name}","runId":"r","messages":[],"forwardedProps":{{"user":"{user}"}}}}"#
         );
         let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut client = match kept {
+        // The server lets go of connections that were not used for a while.
+        let mut client = match kept.filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => Client::connect(self.address).await?,
         };
