@@ -27,11 +27,6 @@ impl Client {
         Ok(Self { address, sender })
     }
 
-    /// Whether the server has closed it.
-    pub(super) fn is_closed(&self) -> bool {
-        self.sender.is_closed()
-    }
-
     /// Posts JSON, and gives the answer as it comes. A second request waits for the end of the first answer.
     pub(super) async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> io::Result<Answer> {
         match self.ask(path, body).await? {

@@ -20,7 +20,7 @@ const ARRIVING: usize = 64;
 /// What so many take who hear nothing.
 pub(in crate::server) fn followers(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Table> {
     let settings = "http.connections_max = 11000\nhttp.keep_alive = \"15s\"";
-    let program = Program::start(stage, settings)?;
+    let program = Program::start(stage, "followers", settings)?;
     let address = program.address;
     let run = r#"{"threadId":"0","runId":"held","messages":[]}"#;
     let (found, idle) = stage.world.block_on(async {

@@ -52,13 +52,22 @@ impl Asker {
             r#"{{"threadId":"{user} {name}","runId":"r","messages":[],"forwardedProps":{{"user":"{user}"}}}}"#
         );
         let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        // The server lets go of connections that were not used for a while.
-        let mut client = match kept.filter(|client| !client.is_closed()) {
-            Some(client) => client,
-            None => Client::connect(self.address).await?,
-        };
         let start = Instant::now();
-        let (status, mut answer) = client.ask(&path(FRESH), body).await?;
+        let asked = match kept {
+            Some(mut client) => {
+                client.ask(&path(FRESH), body.clone()).await.ok().map(|asked| (client, asked))
+            }
+            None => None,
+        };
+        // The server lets go of connections that were not used for a while.
+        let (client, (status, mut answer)) = match asked {
+            Some(asked) => asked,
+            None => {
+                let mut client = Client::connect(self.address).await?;
+                let asked = client.ask(&path(FRESH), body).await?;
+                (client, asked)
+            }
+        };
         while answer.next().await?.is_some() {}
         let time = start.elapsed();
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(client);
@@ -119,7 +128,7 @@ impl Served {
 
 /// Goodput, refusals and memory.
 pub(in crate::server) fn overload(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Table> {
-    let program = Program::start(stage, &format!("limits.runs_max = {RUNS_MAX}"))?;
+    let program = Program::start(stage, "overload", &format!("limits.runs_max = {RUNS_MAX}"))?;
     let asker = Asker::new(program.address, "anybody");
     let time = crowd.time.min(Duration::from_secs(10));
     let calm = stage.world.block_on(asker.closed_loop(RUNS_MAX, time))?;

@@ -20,9 +20,9 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// On a store of its own, with these settings.
-    pub(super) fn start(stage: &Stage<'_>, settings: &str) -> io::Result<Self> {
-        let dir = stage.folder.sub("program")?;
+    /// On a store of its own by this name, with these settings.
+    pub(super) fn start(stage: &Stage<'_>, name: &str, settings: &str) -> io::Result<Self> {
+        let dir = stage.folder.sub(name)?;
         let mut config = format!("{settings}\n");
         for name in [HOLD, FRESH, BULK] {
             config += &format!("[agents.{name}]\nurl = \"http://{}{}\"\n", stage.agent, path(name));

@@ -24,7 +24,7 @@ const CLIENTS: usize = 16;
 
 /// What others notice of them.
 pub(in crate::server) fn slow(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Table> {
-    let program = Program::start(stage, "")?;
+    let program = Program::start(stage, "slow", "")?;
     let (asker, address) = (Asker::new(program.address, "anybody"), program.address);
     let time = crowd.time.min(Duration::from_secs(10));
     let calm = stage.world.block_on(asker.closed_loop(CLIENTS, time))?;

@@ -24,9 +24,9 @@ const WAITING: usize = 16;
 
 /// How fast, and in how much memory.
 pub(in crate::server) fn transfer(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Table> {
-    let source = Program::start(stage, "")?;
+    let source = Program::start(stage, "source", "")?;
     stage.world.block_on(fill(source.address, crowd.transfer_runs))?;
-    let (from, to) = (source.address, Program::start(stage, "")?);
+    let (from, to) = (source.address, Program::start(stage, "target", "")?);
     let [exporting, importing] = [source.memory()?[1], to.memory()?[1]];
     let (bytes, time) = stage.world.block_on(pipe(from, to.address))?;
     let grown = [source.memory()?[1].saturating_sub(exporting), to.memory()?[1]];
