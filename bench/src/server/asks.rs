@@ -122,14 +122,18 @@ pub(super) struct Held {
 
 /// Runs a script up to its middle, and waits until a reader has seen that.
 pub(super) fn held(world: &Runtime, server: &Threadline, script: &Script) -> io::Result<Held> {
-    world.block_on(async {
-        let mut reader = post(server.address, &path(HOLD), script.request()).await?;
-        let mut frames = Frames::default();
-        while frames.count < script.middle() {
-            frames.take(&reader.next().await?.ok_or(io::ErrorKind::UnexpectedEof)?);
-        }
-        Ok(Held { thread: script.thread, _reader: reader })
-    })
+    let reader = world.block_on(run_to_middle(server.address, script))?;
+    Ok(Held { thread: script.thread, _reader: reader })
+}
+
+/// Runs a script up to its middle, and gives the answer that has come so far.
+pub(super) async fn run_to_middle(address: SocketAddr, script: &Script) -> io::Result<Answer> {
+    let mut reader = post(address, &path(HOLD), script.request()).await?;
+    let mut frames = Frames::default();
+    while frames.count < script.middle() {
+        frames.take(&reader.next().await?.ok_or(io::ErrorKind::UnexpectedEof)?);
+    }
+    Ok(reader)
 }
 
 /// Attaches to it so many times, one after another, each over a connection of its own.

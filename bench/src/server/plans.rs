@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 const RUNS: u32 = 100;
 
 /// How many events a short run has. CopilotKit would take a minute for the long ones.
-const SHORT_RUN_EVENTS: usize = 200;
+pub(super) const SHORT_RUN_EVENTS: usize = 200;
 
 /// How many events a run has, to the middle of which somebody attaches.
 const HELD_EVENTS: [usize; 2] = [1_000, 10_000];

@@ -3,10 +3,10 @@
 use super::program::{Program, mib};
 use super::{Crowd, Stage};
 use crate::quantiles::Quantiles;
-use crate::server::asks::read_arrival;
+use crate::server::asks::{read_arrival, run_to_middle};
 use crate::server::exchange::{Answer, post};
-use crate::server::plans::{OURS, row};
-use crate::server::upstream::{HOLD, path};
+use crate::server::plans::{OURS, SHORT_RUN_EVENTS, row};
+use crate::server::upstream::{HOLD, Script, path};
 use crate::table::{Cell, Table, columns};
 use std::io;
 use std::time::{Duration, Instant};
@@ -22,10 +22,9 @@ pub(in crate::server) fn followers(stage: &Stage<'_>, crowd: Crowd) -> io::Resul
     let settings = "http.connections_max = 11000\nhttp.keep_alive = \"15s\"";
     let program = Program::start(stage, "followers", settings)?;
     let address = program.address;
-    let run = r#"{"threadId":"0","runId":"held","messages":[]}"#;
+    let script = Script::new(0, SHORT_RUN_EVENTS)?;
     let (found, idle) = stage.world.block_on(async {
-        let mut first = post(address, &path(HOLD), run).await?;
-        first.next().await?;
+        let _first = run_to_middle(address, &script).await?;
         let [before, _] = program.memory()?;
         let (mut there, mut times): (Vec<Answer>, Vec<Duration>) = Default::default();
         let (mut arriving, mut asked) = (JoinSet::new(), 0);

@@ -141,7 +141,7 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
 fn settings(config: &Config) -> Settings {
     let mut settings = config.settings.clone();
     let wanted = settings.http.connections_max;
-    if let Some(max) = descriptors::take_all().filter(|max| *max < wanted) {
+    if let Some(max) = descriptors::take_all(settings.limits.runs_max).filter(|max| *max < wanted) {
         tracing::debug!(wanted, max, "fewer connections are let in, for want of file descriptors");
         settings.http.connections_max = max;
     }
