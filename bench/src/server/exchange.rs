@@ -29,15 +29,16 @@ impl Client {
 
     /// Posts JSON, and gives the answer as it comes. A second request waits for the end of the first answer.
     pub(super) async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> io::Result<Answer> {
-        match self.ask(path, body).await? {
+        match self.ask("anybody", path, body).await? {
             (StatusCode::OK, answer) => Ok(answer),
             (status, _) => Err(io::Error::other(format!("refused. status={status}"))),
         }
     }
 
-    /// The same, whatever is answered.
+    /// The same for somebody, whatever is answered.
     pub(super) async fn ask(
         &mut self,
+        user: &str,
         path: &str,
         body: impl Into<Bytes>,
     ) -> io::Result<(StatusCode, Answer)> {
@@ -45,6 +46,7 @@ impl Client {
             .header(header::HOST, self.address.to_string())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "text/event-stream")
+            .header("x-user", user)
             .body(Full::new(body.into()))
             .map_err(io::Error::other)?;
         self.sender.ready().await.map_err(io::Error::other)?;

@@ -18,7 +18,8 @@ const OTHERS_PER_SECOND: f64 = 40.0;
 
 /// What others notice.
 pub(in crate::server) fn noisy(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Table> {
-    let settings = format!("limits.requests_per_scope_per_second = {PER_SECOND}\nscope.user_prop = \"user\"");
+    let settings =
+        format!("limits.requests_per_scope_per_second = {PER_SECOND}\nscope.user_header = \"x-user\"");
     let program = Program::start(stage, "noisy", &settings)?;
     let (others, noisy) = (Asker::new(program.address, "ann"), Asker::new(program.address, "bob"));
     let time = crowd.time.min(Duration::from_secs(10));

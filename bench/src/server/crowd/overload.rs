@@ -48,14 +48,12 @@ impl Asker {
     async fn run(&self) -> io::Result<(StatusCode, Duration)> {
         let name = self.count.fetch_add(1, Ordering::Relaxed);
         let user = self.user;
-        let body = format!(
-            r#"{{"threadId":"{user} {name}","runId":"r","messages":[],"forwardedProps":{{"user":"{user}"}}}}"#
-        );
+        let body = format!(r#"{{"threadId":"{user} {name}","runId":"r","messages":[]}}"#);
         let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let start = Instant::now();
         let asked = match kept {
             Some(mut client) => {
-                client.ask(&path(FRESH), body.clone()).await.ok().map(|asked| (client, asked))
+                client.ask(user, &path(FRESH), body.clone()).await.ok().map(|asked| (client, asked))
             }
             None => None,
         };
@@ -64,7 +62,7 @@ impl Asker {
             Some(asked) => asked,
             None => {
                 let mut client = Client::connect(self.address).await?;
-                let asked = client.ask(&path(FRESH), body).await?;
+                let asked = client.ask(user, &path(FRESH), body).await?;
                 (client, asked)
             }
         };
