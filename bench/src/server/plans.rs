@@ -55,7 +55,7 @@ impl Scale {
             every: Duration::from_millis(5),
             ask_time: Duration::from_secs(1),
             attaches: 30,
-            crowd: Crowd { time: Duration::from_secs(10), transfer_runs: 1 },
+            crowd: Crowd { time: Duration::from_secs(10), transfer_runs: 10 },
         }
     }
 
@@ -69,7 +69,7 @@ impl Scale {
             every: Duration::from_millis(5),
             ask_time: Duration::from_secs(5),
             attaches: 300,
-            crowd: Crowd { time: Duration::from_secs(60), transfer_runs: 10 },
+            crowd: Crowd { time: Duration::from_secs(60), transfer_runs: 100 },
         }
     }
 }

@@ -32,8 +32,8 @@ pub(super) const HOLD: &str = "hold";
 pub(super) const FRESH: &str = "fresh";
 /// Plays events of 64 KiB.
 pub(super) const BULK: &str = "bulk";
-/// How many, which is as much as a run may have, and a little less.
-const BULK_EVENTS: usize = 1_600;
+/// How many: about 11 MiB.
+const BULK_EVENTS: usize = 160;
 /// How long the text of each is.
 const BULK_TEXT_BYTES: usize = 64 * 1024;
 

@@ -24,7 +24,7 @@ use tokio::runtime::Runtime;
 pub(super) struct Crowd {
     /// For how long there is too much to do.
     pub(super) time: Duration,
-    /// How many runs of about 128 MiB a thread has that is taken out and in.
+    /// How many runs of about 11 MiB a thread has that is taken out and in.
     pub(super) transfer_runs: usize,
 }
 
