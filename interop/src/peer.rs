@@ -5,6 +5,15 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+/// Where they are.
+const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
+
+/// The interpreter that has the Python packages, and the folder of the scripts.
+pub(crate) fn python() -> (PathBuf, PathBuf) {
+    let folder = Path::new(PEERS).join("python");
+    (folder.join(".venv/bin/python"), folder)
+}
+
 /// Which implementation to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -34,13 +43,13 @@ impl Peer {
     /// If the peer is not set up.
     #[must_use]
     pub fn start(self) -> Session {
-        let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
-        let python = peers.join("python/.venv/bin/python");
+        let (python, scripts) = python();
+        let node = Path::new(PEERS).join("node");
         let (program, script): (PathBuf, PathBuf) = match self {
-            Self::Node => ("node".into(), peers.join("node/oracle.mjs")),
-            Self::NodeClients => ("node".into(), peers.join("node/clients.mjs")),
-            Self::Python => (python, peers.join("python/oracle.py")),
-            Self::PythonClients => (python, peers.join("python/clients.py")),
+            Self::Node => ("node".into(), node.join("oracle.mjs")),
+            Self::NodeClients => ("node".into(), node.join("clients.mjs")),
+            Self::Python => (python, scripts.join("oracle.py")),
+            Self::PythonClients => (python, scripts.join("clients.py")),
         };
         let mut child = Command::new(program)
             .arg(script)

@@ -1,5 +1,6 @@
 //! The published clients against our server, over loopback.
 
+mod adk;
 mod branching;
 mod buffered;
 mod demo;

@@ -47,6 +47,12 @@ impl Server {
         Self::start(runtime, settings, Some(upstream))
     }
 
+    /// With agents elsewhere, by name.
+    pub(crate) fn with_agents<'a>(agents: impl IntoIterator<Item = (&'a str, String)>) -> Self {
+        let agents = agents.into_iter().map(|(name, url)| format!("[agents.{name}]\nurl = \"{url}\"\n"));
+        Self::start(runtime(), &agents.collect::<String>(), None)
+    }
+
     fn start(runtime: Runtime, settings: &str, upstream: Option<Upstream>) -> Self {
         Self::start_in(tempfile::tempdir().expect("a directory"), runtime, settings, upstream)
     }
