@@ -1,5 +1,6 @@
 //! What is kept of a run's fold, so that history costs what its answer costs.
 
+use crate::chain::Chained;
 use crate::names::RunNo;
 use crate::run::RunLineage;
 use bytes::Bytes;
@@ -20,4 +21,6 @@ pub struct Checkpoint {
     pub full: Option<Bytes>,
     /// The messages of the branch.
     pub lineage: RunLineage,
+    /// The chain over the thread's records up to the run's end. Absent in old logs.
+    pub chained: Option<Chained>,
 }

@@ -4,6 +4,7 @@
 //! belong to it, such as a request or a checkpoint. "Persisted, so must be kept stable": members may be added, never renamed,
 //! and a reader ignores those that it does not know.
 
+use crate::chain::Chained;
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 use crate::run::{BaseState, RunEnd, RunLineage};
 use crate::thread::MetadataChange;
@@ -73,9 +74,6 @@ pub enum Fact {
         /// One past the record that it ended with: rejected ones may follow. Absent in old logs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<u64>,
-        /// Reserved: the value of a chain over the run's records, in hexadecimal digits.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        chain: Option<String>,
     },
     /// A run was folded. The bytes are its compacted events, a line each, and then the full fold if there is one.
     Checkpointed {
@@ -90,6 +88,9 @@ pub enum Fact {
         stands_alone: bool,
         /// Its messages.
         lineage: RunLineage,
+        /// The chain up to its end. Absent in old logs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chained: Option<Chained>,
     },
     /// Metadata changed.
     Described {

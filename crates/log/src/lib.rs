@@ -6,6 +6,7 @@
 pub mod appending;
 mod attach;
 pub mod buffered;
+pub mod chain;
 pub mod checkpoint;
 pub mod clock;
 pub mod cloning;

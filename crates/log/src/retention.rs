@@ -156,9 +156,10 @@ impl Engine {
             let mut delta = Vec::new();
             write_lines(&mut delta, &restated);
             let lineage = runs[base.index()].lineage.clone().unwrap_or_default();
-            let (run, delta) = (*base, delta.into());
+            let (run, delta, full) = (*base, delta.into(), None);
+            let chained = self.store().checkpoint(thread, run).await?.and_then(|kept| kept.chained);
             let alone =
-                Checkpoint { run, version: FOLD_VERSION, delta, stands_alone: true, full: None, lineage };
+                Checkpoint { run, version: FOLD_VERSION, delta, stands_alone: true, full, lineage, chained };
             self.store().put_checkpoint(thread, alone, self.now()).await?;
         }
         self.store().trim(thread, first, self.now()).await?;

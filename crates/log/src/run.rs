@@ -223,7 +223,7 @@ mod tests {
             let end = RunEnd::of(received.event()).expect("a terminal");
             assert_eq!(end.interrupts, ["i"]);
             assert_eq!(end.outcome.is_some(), depth <= 60, "{depth}");
-            let fact = Fact::Ended { run: RunNo(0), end, at: Some(7), chain: None };
+            let fact = Fact::Ended { run: RunNo(0), end, at: Some(7) };
             let json = serde_json::to_string(&fact).expect("it is JSON");
             assert_eq!(serde_json::from_str::<Fact>(&json).expect("it is read"), fact, "{depth}");
         }

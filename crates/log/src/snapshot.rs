@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::lineage::lineage_of;
 use crate::names::{Incarnation, RunNo, ThreadKey};
+use crate::record::Record;
 use crate::run::RunInfo;
 use crate::run_fold::{DeltaWriter, RunFold, apply_delta};
 use bytes::Bytes;
@@ -160,7 +161,7 @@ impl Engine {
         thread: &ThreadKey,
         run: &RunInfo,
         until: u64,
-        mut each: impl FnMut(&crate::record::Record) + Send,
+        mut each: impl FnMut(&Record) + Send,
     ) -> Result<(), Error> {
         self.check_whole(thread, run).await?;
         let mut next = run.offsets.start;
@@ -250,13 +251,16 @@ impl Engine {
             None => Held { fold: Fold::new(), runs_since_full: 0, bytes_since_full: 0, full_bytes: 0 },
         };
         let before = held.fold.clone();
-        let (delta, fold) = self.compacted(thread, &info, held.fold).await?;
+        let mut chaining = self.begin_chaining(thread, &info).await;
+        let (delta, fold) = self.compacted(thread, &info, held.fold, |record| chaining.push(record)).await?;
+        let chained = self.end_chaining(thread, &info, chaining).await;
         // Reading a branch costs no more than twice what it holds, and so does keeping it.
         let is_due = held.runs_since_full + 1 >= self.options().full_checkpoint_runs_max
             || (held.full_bytes > 0 && held.bytes_since_full + delta.len() >= held.full_bytes);
         let full = is_due.then(|| full_of(fold.fold()));
         let lineage = lineage_of(fold.fold(), &before);
-        let checkpoint = Checkpoint { run, version: FOLD_VERSION, delta, stands_alone: false, full, lineage };
+        let checkpoint =
+            Checkpoint { run, version: FOLD_VERSION, delta, stands_alone: false, full, lineage, chained };
         match self.store().put_checkpoint(thread, checkpoint.clone(), self.now()).await {
             // Whoever reads the branch folds the records. What matters to those who start runs is the lineage.
             Err(Error::TooLarge { .. }) => {
@@ -279,20 +283,22 @@ impl Engine {
             Some(parent) => self.fold_after(thread, parent).await?,
             None => Fold::new(),
         };
-        let (delta, _) = self.compacted(thread, &info, held).await?;
+        let (delta, _) = self.compacted(thread, &info, held, |_| {}).await?;
         Ok(delta)
     }
 
-    /// A run that is folded and compacted at once.
+    /// A run that is folded and compacted at once, and whose records are shown.
     async fn compacted(
         &self,
         thread: &ThreadKey,
         run: &RunInfo,
         held: Fold,
+        mut show: impl FnMut(&Record) + Send,
     ) -> Result<(Bytes, RunFold), Error> {
         let mut writer = DeltaWriter::new(run, &held);
         let mut fold = RunFold::new(&thread.thread, run, held);
         self.each_record(thread, run, u64::MAX, |record| {
+            show(record);
             fold.push(record.kind, &record.bytes).iter().for_each(|event| writer.push(event));
         })
         .await?;

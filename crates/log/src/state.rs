@@ -236,7 +236,7 @@ impl ThreadState {
         }
         if let Some(end) = end {
             let at = Some(self.tail + count);
-            facts.push(Fact::Ended { run, end: end.clone(), at, chain: None });
+            facts.push(Fact::Ended { run, end: end.clone(), at });
         }
         facts
     }
@@ -312,6 +312,7 @@ impl ThreadState {
             delta_bytes: checkpoint.delta.len() as u64,
             stands_alone: checkpoint.stands_alone,
             lineage: checkpoint.lineage.clone(),
+            chained: checkpoint.chained,
         })
     }
 

@@ -114,7 +114,7 @@ impl Engine {
         let batches =
             block.batches().map_err(|error| failed(&HistoryError::Block { at: entry.at, error }))?;
         // What is left of a block is little: it is not worth another to be packed with.
-        let mut blocks = RecordBlocks::new(entry.thread, Checkpoints::new());
+        let mut blocks = RecordBlocks::new(entry.thread, Checkpoints::new(), None);
         for batch in batches {
             if let Some((head, body)) = kept.keep(batch.head, batch.body)? {
                 blocks.push(writer, head, &body)?;

@@ -20,7 +20,7 @@ pub(crate) fn restated(state: &ThreadState, compacted: &Compacted) -> Vec<FactEn
     for run in state.runs() {
         facts.push(entry(run.started, run.offsets.start, &opened(run)));
         if let (Some(end), Some(time)) = (&run.end, run.ended) {
-            let ended = Fact::Ended { run: run.no, end: end.clone(), at: run.ended_at, chain: None };
+            let ended = Fact::Ended { run: run.no, end: end.clone(), at: run.ended_at };
             facts.push(entry(time, run.offsets.end, &ended));
         }
     }

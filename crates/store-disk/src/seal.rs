@@ -10,16 +10,22 @@
 use crate::ailments::Rotten;
 use crate::catalogue::CatalogueError;
 use crate::engine::Engine;
-use crate::entry::{Attached, BatchHead, CHECKPOINT, DELETED, FactEntry, OPENED, encode_fact};
-use crate::history::{BlockAbout, BlockBuilder, BlockKind, HistoryWriter, Index, Mark, Place, Span, Written};
+use crate::entry::{
+    Attached, BatchHead, CHECKPOINT, DELETED, FactEntry, OPENED, decode_records, encode_fact,
+};
+use crate::history::{
+    Ahead, BlockAbout, BlockBuilder, BlockKind, HistoryWriter, Index, Mark, Place, Span, Written,
+};
 use crate::journal::format::segment_name;
 use crate::journal::{ReleaseError, SubmitError};
 use crate::kept::Kept;
 use crate::restated::restated;
 use crate::unsealed::UnsealedThread;
+use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, PoisonError};
+use threadline_log::chain::Chain;
 use threadline_log::fact::Fact;
 use threadline_log::{Error, RunNo, Timestamp};
 
@@ -158,6 +164,16 @@ impl Engine {
         Ok(Some(writer.finish()?))
     }
 
+    /// The chain over a thread's records before an offset, as the block that ends there has it.
+    fn chain_before(&self, no: u64, offset: u64) -> Option<Chain> {
+        let Some(last) = offset.checked_sub(1) else { return Some(Chain::new(0)) };
+        // It is for the records alone: what cannot be read is told to who reads them.
+        let place = self.catalogue.blocks(no, &(last..offset), 1).ok()?.pop()?;
+        let block = self.shelf.block(place.file, place.site, 0, &mut Ahead::default()).ok()?;
+        let value = block.head.chain.filter(|_| block.head.offsets.1 == last)?;
+        Some(Chain { from: 0, at: offset, value })
+    }
+
     /// What is kept of a thread's records. None if it was deleted; of one that nobody knows, everything.
     pub(crate) fn kept(&self, no: u64) -> Result<Option<Kept>, CatalogueError> {
         {
@@ -228,7 +244,11 @@ impl Engine {
             }
         }
         let checkpoints = blocks.end(writer)?;
-        let mut blocks = RecordBlocks::new(no, checkpoints);
+        let chain = match thread.batches.first() {
+            Some(batch) => self.chain_before(no, batch.first),
+            None => None,
+        };
+        let mut blocks = RecordBlocks::new(no, checkpoints, chain);
         let mut spans: BTreeMap<RunNo, Span> = BTreeMap::new();
         for batch in &thread.batches {
             let read = self.unsealed_batch(no, batch.first, batch.mark);
@@ -315,20 +335,22 @@ pub(crate) struct RecordBlocks {
     block: BlockBuilder,
     about: BlockAbout,
     checkpoints: Checkpoints,
+    /// The chain over all records up to here, as long as none is missing.
+    chain: Option<Chain>,
 }
 
 impl RecordBlocks {
-    /// What is in a checkpoint is in the records too, in pieces: they are packed with it.
-    pub(crate) fn new(thread: u64, checkpoints: Checkpoints) -> Self {
+    /// What is in a checkpoint is in the records too, in pieces: they are packed with it. The chain is that before the first of them.
+    pub(crate) fn new(thread: u64, checkpoints: Checkpoints, chain: Option<Chain>) -> Self {
         let block = BlockBuilder::new(BlockKind::Records, thread);
-        Self { block, about: BlockAbout::default(), checkpoints }
+        Self { block, about: BlockAbout::default(), checkpoints, chain }
     }
 
     pub(crate) fn push(
         &mut self,
         writer: &mut HistoryWriter,
         head: BatchHead,
-        body: &[u8],
+        body: &Bytes,
     ) -> io::Result<()> {
         if self.block.is_full_for(body.len()) {
             self.write(writer)?;
@@ -337,6 +359,10 @@ impl RecordBlocks {
             self.about.runs.push((head.run.0, head.first));
         }
         self.block.push_batch(head, body);
+        self.chain = self.chain.take().filter(|chain| chain.at == head.first).and_then(|mut chain| {
+            decode_records(head, body).ok()?.iter().for_each(|record| chain.push(record));
+            Some(chain)
+        });
         Ok(())
     }
 
@@ -344,6 +370,7 @@ impl RecordBlocks {
         let next = BlockBuilder::new(BlockKind::Records, self.block.thread());
         let (block, about) = (std::mem::replace(&mut self.block, next), std::mem::take(&mut self.about));
         let base = about.runs.iter().find_map(|(run, _)| self.checkpoints.get(run)).cloned();
+        let block = block.chained(self.chain.map(|chain| chain.value));
         writer.push(block, about, base.as_deref())?;
         Ok(())
     }

@@ -191,14 +191,15 @@ impl Store for DiskStore {
         let Some(entry) = self.fact(thread, CHECKPOINT, run).await? else { return Ok(None) };
         let failed = |error| unreadable(thread, run, &error);
         let bytes = entry.attached().map_err(failed)?;
-        let Fact::Checkpointed { run, version, delta_bytes, stands_alone, lineage } =
+        let Fact::Checkpointed { run, version, delta_bytes, stands_alone, lineage, chained } =
             entry.fact().map_err(failed)?
         else {
             return Ok(None);
         };
         let delta_bytes = usize::try_from(delta_bytes).unwrap_or(usize::MAX).min(bytes.len());
         let full = Some(bytes.slice(delta_bytes..)).filter(|full| !full.is_empty());
-        Ok(Some(Checkpoint { run, version, delta: bytes.slice(..delta_bytes), stands_alone, full, lineage }))
+        let delta = bytes.slice(..delta_bytes);
+        Ok(Some(Checkpoint { run, version, delta, stands_alone, full, lineage, chained }))
     }
 
     async fn read(

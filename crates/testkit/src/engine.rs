@@ -6,6 +6,7 @@
 //!
 //! makes a test of each law. The expression is evaluated for each test and each case, and must give an empty store.
 
+mod chaining;
 mod cloning;
 mod descent;
 mod following;
@@ -16,6 +17,7 @@ mod stage;
 mod time_travel;
 mod transfer;
 
+pub use chaining::*;
 pub use cloning::*;
 pub use descent::*;
 pub use following::*;
@@ -38,6 +40,9 @@ macro_rules! engine_contract {
             a_request_opens_one_run,
             a_state_that_says_nothing_is_the_branchs,
             six_runs_are_four_histories,
+            ends_of_runs_have_the_chains_value,
+            records_that_are_not_those_chained_are_found,
+            chains_go_on_when_records_are_gone,
             a_clone_is_its_own,
             a_clone_is_cut_where_it_says,
             followers_see_every_record_once,

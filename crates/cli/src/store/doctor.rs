@@ -2,6 +2,7 @@
 
 use super::args::{DoctorArgs, OutputFormat};
 use super::opened::{must_exist, options};
+use super::rechecked::Rechecked;
 use crate::report::{Failure, Report, Severity, printable};
 use serde_json::json;
 use std::io::{self, Write};
@@ -30,15 +31,24 @@ pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Fail
         report.count(if matters { Severity::Finding } else { Severity::Note });
     }
     found.lost.iter().for_each(|_| report.count(Severity::Finding));
+    // Of what is damaged or lost, the records cannot be read as a whole.
+    let is_whole = found.severity() != Some(doctor::Severity::Damage) && found.lost.is_empty();
+    let rechecked = if is_whole { Some(Rechecked::of(&args.store)?) } else { None };
+    rechecked.iter().flat_map(|one| &one.broken).for_each(|_| report.count(Severity::Finding));
     let mut out = io::stdout().lock();
     let written = match args.format {
-        OutputFormat::Text => write_text(&mut out, &found, args.rebuild),
-        OutputFormat::Json => write_json(&mut out, &found),
+        OutputFormat::Text => write_text(&mut out, &found, args.rebuild, rechecked.as_ref()),
+        OutputFormat::Json => write_json(&mut out, &found, rechecked.as_ref()),
     };
     written.map_err(Failure::write)
 }
 
-fn write_text(out: &mut impl Write, found: &doctor::Report, is_rebuilt: bool) -> io::Result<()> {
+fn write_text(
+    out: &mut impl Write,
+    found: &doctor::Report,
+    is_rebuilt: bool,
+    rechecked: Option<&Rechecked>,
+) -> io::Result<()> {
     // Notes are for who wants to know everything, as JSON: what they are about mends itself.
     for finding in found.findings.iter().filter(|finding| finding.severity != doctor::Severity::Note) {
         let line = format!("{}: {}: {}", name(finding.severity), finding.place, finding.what);
@@ -62,10 +72,11 @@ fn write_text(out: &mut impl Write, found: &doctor::Report, is_rebuilt: bool) ->
         }
         Some(doctor::Severity::Damage) => "what could be saved was saved",
     };
-    writeln!(out, "threads: {}, records: {}: {verdict}", found.threads, found.records)
+    writeln!(out, "threads: {}, records: {}: {verdict}", found.threads, found.records)?;
+    rechecked.map_or(Ok(()), |rechecked| rechecked.write_text(out))
 }
 
-fn write_json(out: &mut impl Write, found: &doctor::Report) -> io::Result<()> {
+fn write_json(out: &mut impl Write, found: &doctor::Report, rechecked: Option<&Rechecked>) -> io::Result<()> {
     let findings: Vec<_> = found
         .findings
         .iter()
@@ -81,7 +92,7 @@ fn write_json(out: &mut impl Write, found: &doctor::Report) -> io::Result<()> {
         })
         .collect();
     let whole = json!({"threads": found.threads, "records": found.records, "findings": findings, "lost": lost,
-        "putAside": found.put_aside});
+        "putAside": found.put_aside, "chain": rechecked.map(Rechecked::as_json)});
     writeln!(out, "{whole}")
 }
 

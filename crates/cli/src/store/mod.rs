@@ -7,6 +7,7 @@ mod doctor;
 mod export;
 mod import;
 pub(crate) mod opened;
+mod rechecked;
 mod records;
 mod remote;
 mod remote_import;

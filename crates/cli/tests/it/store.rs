@@ -203,7 +203,11 @@ fn a_doctor_finds_what_is_damaged() {
     let healthy = on(store.path(), &["doctor"], "");
     assert_eq!(
         (healthy.code, healthy.text()),
-        (0, "threads: 1, records: 10: all good\n"),
+        (
+            0,
+            "threads: 1, records: 10: all good\n\
+             chain values: 3, over records: 10: the records are those that were chained\n"
+        ),
         "{}",
         healthy.stderr
     );

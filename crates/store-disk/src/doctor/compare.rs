@@ -1,11 +1,12 @@
 //! A store as its catalogue says, and as the log alone says.
 
 use super::report::{Lost, Report, Severity};
-use crate::catalogue::Catalogue;
+use crate::catalogue::{BlockPlace, Catalogue};
 use crate::engine::Engine;
 use crate::open::{CATALOGUE, DiskOptions, OpenError, open};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use threadline_log::chain::{Chain, ChainValue};
 use threadline_log::run::RunInfo;
 use threadline_log::thread::ThreadInfo;
 use threadline_log::{Error, ThreadKey};
@@ -70,15 +71,38 @@ pub(super) fn threads(engine: &Engine) -> Result<Threads, OpenError> {
     Ok(threads)
 }
 
+/// What blocks say of a thread's chain, by the offset behind them.
+fn chain_values(engine: &Engine, no: u64, offsets: &Range<u64>) -> BTreeMap<u64, ChainValue> {
+    let places = engine.catalogue.blocks(no, offsets, u32::MAX as usize).unwrap_or_default();
+    let value = |place: &BlockPlace| {
+        let file = engine.shelf.file(place.file).ok()?;
+        Some((place.last + 1, file.block(place.site).ok()?.head.chain?))
+    };
+    // What cannot be read is found by who reads the records.
+    places.iter().filter_map(value).collect()
+}
+
 fn read_all(engine: &Engine, key: &ThreadKey, no: u64, offsets: Range<u64>, report: &mut Report) {
     if let Ok(Some(stored)) = engine.catalogue.thread_by_no(no) {
         engine.core.overlay().take_up(stored);
     }
+    let values = chain_values(engine, no, &offsets);
+    let mut chain = Chain::new(offsets.start);
     let mut from = offsets.start;
     while from < offsets.end {
         match engine.read(key, no, from..offsets.end, None, PAGE_BYTES) {
             Ok(page) => {
                 report.records += page.records.len() as u64;
+                for record in &page.records {
+                    chain.push(record);
+                    let Some(value) = values.get(&chain.at) else { continue };
+                    // Where records are gone, the chain goes on from the next block that has a value.
+                    if chain.from == 0 && chain.value != *value {
+                        let what = "a record before this offset is not the one that was sealed";
+                        report.find(Severity::Damage, format!("thread={key}, offset={}", chain.at), what);
+                    }
+                    chain = Chain { from: 0, at: chain.at, value: *value };
+                }
                 from = page.next;
             }
             Err(Error::Corrupt { place, what }) => {

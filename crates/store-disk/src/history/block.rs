@@ -15,6 +15,7 @@ use super::head::{BlockHead, Framed, Prefix};
 use super::index::BlockKind;
 use crate::entry::{BatchHead, FactEntry};
 use bytes::{Buf, Bytes};
+use threadline_log::chain::ChainValue;
 use threadline_log::{RunNo, Timestamp};
 use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
@@ -135,11 +136,18 @@ pub(crate) struct BlockBuilder {
     times: (i64, i64),
     count: u32,
     raw: Vec<u8>,
+    chain: Option<ChainValue>,
 }
 
 impl BlockBuilder {
     pub(crate) fn new(kind: BlockKind, thread: u64) -> Self {
-        Self { kind, thread, offsets: None, times: (i64::MAX, i64::MIN), count: 0, raw: Vec::new() }
+        let times = (i64::MAX, i64::MIN);
+        Self { kind, thread, offsets: None, times, count: 0, raw: Vec::new(), chain: None }
+    }
+
+    /// With the value of the thread's chain after the last record.
+    pub(crate) fn chained(self, chain: Option<ChainValue>) -> Self {
+        Self { chain, ..self }
     }
 
     pub(crate) fn thread(&self) -> u64 {
@@ -205,6 +213,7 @@ impl BlockBuilder {
             packed_bytes: length(&frame)?,
             raw_bytes: length(&raw)?,
             column_bytes: columns.as_deref().map(length).transpose()?,
+            chain: self.chain,
         };
         let (checksum, bytes) = head.encode(&frame);
         Ok((Block { head, checksum, raw }, bytes))
@@ -294,7 +303,7 @@ mod tests {
         let mut builder = BlockBuilder::new(BlockKind::Records, 8);
         builder.push_batch(head(5, 2), body);
         builder.push_batch(head(9, 1), b"");
-        builder
+        builder.chained(Some(ChainValue([7; 32])))
     }
 
     fn check_every_bit(bytes: &[u8], base: Option<&Block>) {
@@ -329,7 +338,7 @@ mod tests {
         let (base, base_bytes) = facts(&text).encode(None).unwrap();
         let (alone, bytes_alone) = records(text.as_bytes()).encode(None).unwrap();
         let (_, bytes) = records(text.as_bytes()).encode(Some(&base)).unwrap();
-        assert!(bytes.len() < 120 && bytes_alone.len() > base_bytes.len() / 2, "{}", bytes.len());
+        assert!(bytes.len() < 152 && bytes_alone.len() > base_bytes.len() / 2, "{}", bytes.len());
         assert_eq!(Block::decode(&bytes, Some(&base)).unwrap().raw, alone.raw);
         let (other, _) = facts("other").encode(None).unwrap();
         for wrong in [None, Some(&other)] {

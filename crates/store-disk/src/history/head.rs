@@ -20,7 +20,7 @@
 //! | zigzag | the earliest time in it |
 //! | zigzag | the latest minus the earliest |
 //! | 4 | if it has a base: the base's checksum |
-//! | 32 | if bit 2 of the flags is set: the chain value. Nobody writes one yet |
+//! | 32 | if bit 2 of the flags is set: the value of the thread's [chain](threadline_log::chain) after the last record, from offset 0 on |
 //! | | the frame |
 //!
 //! Versions 1 and 2 have a head of 104 bytes with the same fields, little-endian: magic, version, kind, 1 if there is a base, 0, thread at 8, first offset at 16,
@@ -32,6 +32,7 @@ use super::dictionary::{DICTIONARY, NAMES};
 use super::index::BlockKind;
 use crate::journal::varint;
 use std::borrow::Cow;
+use threadline_log::chain::ChainValue;
 
 const MAGIC: [u8; 4] = *b"TLBK";
 const VERSION: u8 = 3;
@@ -47,7 +48,6 @@ const HAS_COLUMNS: u8 = 2;
 const HAS_CHAIN: u8 = 4;
 const CHECKSUM_AT: usize = 8;
 const NUMBERS_AT: usize = 12;
-const CHAIN_BYTES: usize = 32;
 
 /// What a block says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,8 @@ pub(crate) struct BlockHead {
     pub(super) raw_bytes: u32,
     /// How many bytes the columns have, if it has some.
     pub(super) column_bytes: Option<u32>,
+    /// The value of the thread's chain after the last record. None where records before it were gone when it was written.
+    pub(crate) chain: Option<ChainValue>,
 }
 
 /// What a frame was packed with.
@@ -130,6 +132,7 @@ impl Framed {
             packed_bytes: u32::from_le_bytes(field(bytes, 36)?),
             raw_bytes: u32::from_le_bytes(field(bytes, 40)?),
             column_bytes: None,
+            chain: None,
             times: (i64::from_le_bytes(field(bytes, 48)?), i64::from_le_bytes(field(bytes, 56)?)),
         };
         let checksum = u32::from_le_bytes(field(bytes, FIXED_CHECKSUM_AT)?);
@@ -157,8 +160,10 @@ impl Framed {
             base = Some(u32::from_le_bytes(field(rest, 0)?));
             rest = &rest[size_of::<u32>()..];
         }
+        let mut chain = None;
         if flags & HAS_CHAIN != 0 {
-            rest = rest.get(CHAIN_BYTES..).ok_or(BlockError::Short)?;
+            chain = Some(ChainValue(field(rest, 0)?));
+            rest = &rest[size_of::<ChainValue>()..];
         }
         let offsets = (first, first.wrapping_add(more));
         let head = BlockHead {
@@ -172,6 +177,7 @@ impl Framed {
             packed_bytes,
             raw_bytes,
             column_bytes,
+            chain,
         };
         Ok(Self { head, checksum, checksum_at: CHECKSUM_AT, frame_at: bytes.len() - rest.len() })
     }
@@ -202,7 +208,8 @@ impl BlockHead {
     pub(super) fn encode(&self, frame: &[u8]) -> (u32, Vec<u8>) {
         let mut bytes = Vec::with_capacity(FIXED_BYTES + frame.len());
         let flags = if self.base.is_some() { HAS_BASE } else { 0 }
-            | if self.column_bytes.is_some() { HAS_COLUMNS } else { 0 };
+            | if self.column_bytes.is_some() { HAS_COLUMNS } else { 0 }
+            | if self.chain.is_some() { HAS_CHAIN } else { 0 };
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&[VERSION, self.kind.code(), flags, 0]);
         bytes.extend_from_slice(&[0; NUMBERS_AT - CHECKSUM_AT]);
@@ -215,6 +222,7 @@ impl BlockHead {
         varint::put_signed(&mut bytes, self.times.0);
         varint::put_signed(&mut bytes, self.times.1.wrapping_sub(self.times.0));
         bytes.extend(self.base.iter().flat_map(|base| base.to_le_bytes()));
+        bytes.extend(self.chain.iter().flat_map(|value| value.0));
         bytes.extend_from_slice(frame);
         let checksum = sum(&bytes, CHECKSUM_AT);
         bytes[CHECKSUM_AT..NUMBERS_AT].copy_from_slice(&checksum.to_le_bytes());

@@ -5,8 +5,9 @@ use super::sim::{open, options, with_catalogue};
 use crate::doctor::{self, Severity};
 use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
-use crate::history::{BlockKind, HistoryFile, file_number};
+use crate::history::{BlockAbout, BlockBuilder, BlockKind, HistoryFile, HistoryWriter, Index, file_number};
 use std::path::Path;
+use std::sync::Arc;
 use tempfile::TempDir;
 use threadline_log::names::Owner;
 use threadline_log::{Error, RunNo, Scope, Store, ThreadId, ThreadKey, Timestamp};
@@ -25,7 +26,7 @@ async fn made(steps: usize) -> SimDisk {
 fn block_of(disk: &SimDisk, no: u64, kind: BlockKind) -> (String, usize) {
     for name in disk.list().unwrap() {
         let Some(number) = name.strip_prefix("history/").and_then(file_number) else { continue };
-        let files = crate::Directories::on(&(std::sync::Arc::new(disk.clone()) as _)).history;
+        let files = crate::Directories::on(&(Arc::new(disk.clone()) as _)).history;
         let index = HistoryFile::open(&*files, number).unwrap().index().unwrap();
         if let Some(block) = index.blocks.iter().find(|block| block.thread == no && block.kind == kind) {
             return (name, usize::try_from(block.at + block.bytes - 3).unwrap());
@@ -47,6 +48,48 @@ async fn a_store_that_is_well_has_no_findings() {
         assert_eq!(report.records, records);
         assert_eq!(view(&open(&disk).unwrap().0).await.unwrap(), expected);
     }
+}
+
+/// Writes the history files anew, each checksum right, with another byte in the first record of a block that has a chain value. Returns the thread.
+fn rewrite_a_record(disk: &SimDisk) -> u64 {
+    let files = crate::Directories::on(&(Arc::new(disk.clone()) as _)).history;
+    let mut rewritten = None;
+    for number in files.list().unwrap().iter().filter_map(|name| file_number(name)) {
+        let file = HistoryFile::open(&*files, number).unwrap();
+        let index = file.index().unwrap();
+        let mut writer =
+            HistoryWriter::new(Arc::clone(&files), Index { blocks: Vec::new(), ..index.clone() }).unwrap();
+        for entry in &index.blocks {
+            let (block, bytes) = file.block_bytes(entry.site()).unwrap();
+            if rewritten.is_some() || block.head.chain.is_none() {
+                writer.push_copy(entry, &bytes).unwrap();
+                continue;
+            }
+            rewritten = Some(entry.thread);
+            let mut builder = BlockBuilder::new(entry.kind, entry.thread);
+            for (at, batch) in block.batches().unwrap().iter().enumerate() {
+                let mut body = batch.body.to_vec();
+                *body.last_mut().unwrap() ^= u8::from(at == 0);
+                builder.push_batch(batch.head, &body);
+            }
+            let about = BlockAbout { runs: entry.runs.clone(), ..BlockAbout::default() };
+            writer.push(builder.chained(block.head.chain), about, None).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+    rewritten.expect("a block that begins at offset 0, or after one that has a value")
+}
+
+#[tokio::test]
+async fn a_record_that_was_rewritten_with_its_checksums_is_found() {
+    // Everything is sealed, and nothing forgotten.
+    let disk = made(12).await;
+    let thread = rewrite_a_record(&disk);
+    let report = doctor::check(&options(&disk)).unwrap();
+    let damages = report.findings.iter().filter(|finding| finding.severity == Severity::Damage);
+    let damages: Vec<_> = damages.collect();
+    let [finding] = damages[..] else { panic!("{thread}: {damages:?}") };
+    assert!(finding.what.contains("is not the one that was sealed"), "{finding:?}");
 }
 
 #[tokio::test]

@@ -102,6 +102,7 @@ pub(super) async fn run(store: &dyn Store, number: usize, step: Step) -> Result<
                 .into(),
                 full: Some("full ".repeat(300).into()),
                 lineage: RunLineage { said: 1, hash: 2, ids: vec![3] },
+                chained: None,
             };
             store.put_checkpoint(&thread(name), checkpoint, time).await
         }

@@ -173,6 +173,7 @@ async fn end_run(store: &DiskStore, name: &str, run: u32) {
         delta: "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"m\",\"delta\":\"hello\"}\n".into(),
         full: Some("{\"messages\":[]}".repeat(60).into()),
         lineage: RunLineage { said: 2, hash: 3, ids: vec![4, u64::MAX] },
+        chained: None,
     };
     store.put_checkpoint(&thread(name), checkpoint, Timestamp(1_700_000_001_000)).await.expect("kept");
 }

@@ -170,6 +170,7 @@ impl Comparison {
                     delta: scene::said(&said).into(),
                     full: full.clone().map(Bytes::from),
                     lineage: RunLineage { said: 1, hash: u64::from(*version), ids: vec![said.len() as u64] },
+                    chained: None,
                 };
                 let answer = store.put_checkpoint(thread, checkpoint.clone(), now).await;
                 (answer, self.model.put_checkpoint(thread, checkpoint, &said))

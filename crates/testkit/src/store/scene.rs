@@ -5,6 +5,7 @@ use bytes::Bytes;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use threadline_log::chain::{Chain, ChainValue, Chained, RunDigest};
 use threadline_log::names::Owner;
 use threadline_log::run::{BaseState, RunEnd, RunInfo, RunLineage, RunStatus};
 use threadline_log::store::{Ack, Append, OpenRun, Opened, Page, RunsSeen};
@@ -190,7 +191,10 @@ pub(super) fn appending(thread: &ThreadKey, run: RunNo) -> Append {
 pub(super) fn checkpoint(run: RunNo, delta: &str) -> Checkpoint {
     let delta = Bytes::copy_from_slice(delta.as_bytes());
     let lineage = RunLineage { said: 1, hash: u64::MAX, ids: vec![0, 1, u64::MAX] };
-    Checkpoint { run, version: 1, delta, stands_alone: false, full: None, lineage }
+    let thread = Chain { from: 1, at: 7, value: ChainValue([7; 32]) };
+    let events = RunDigest { count: 2, value: ChainValue([0xab; 32]) };
+    let chained = Some(Chained { thread, events });
+    Checkpoint { run, version: 1, delta, stands_alone: false, full: None, lineage, chained }
 }
 
 /// A message as it stands in a checkpoint.

@@ -22,6 +22,7 @@ pub async fn a_checkpoint_comes_back_byte_for_byte_until_it_is_replaced(mut scen
             version: u32::MAX,
             full: Some(Bytes::from_static(b"\xfe")),
             lineage: RunLineage::default(),
+            chained: None,
             ..checkpoint(first, "")
         },
         Checkpoint { version: 0, full: None, ..checkpoint(first, "last\n") },

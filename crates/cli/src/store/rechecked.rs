@@ -1,0 +1,72 @@
+//! Whether the records of a store are those that were chained at the ends of runs.
+
+use super::args::StoreArgs;
+use super::opened::Opened;
+use crate::report::{Failure, printable};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use threadline_log::ThreadKey;
+use threadline_log::chain::Broken;
+use threadline_log::thread::{ThreadCursor, ThreadQuery};
+
+/// How many threads are listed at once.
+const PAGE_THREADS: usize = 1_000;
+
+/// What came of it, of all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Rechecked {
+    values: u64,
+    records: u64,
+    not_checked: u64,
+    pub(crate) broken: Vec<(ThreadKey, Broken)>,
+}
+
+impl Rechecked {
+    /// Reads all records of a store that is whole.
+    pub(crate) fn of(store: &StoreArgs) -> Result<Self, Failure> {
+        let opened = Opened::existing(store)?;
+        let mut whole = Self::default();
+        let mut query = ThreadQuery { limit: PAGE_THREADS, ..ThreadQuery::default() };
+        loop {
+            let threads = opened.wait(opened.engine.threads(&query))?;
+            for thread in &threads {
+                let one = opened.wait(opened.engine.recheck(&thread.key))?;
+                whole.values += one.values;
+                whole.records += one.records;
+                whole.not_checked += one.not_checked;
+                whole.broken.extend(one.broken.into_iter().map(|broken| (thread.key.clone(), broken)));
+            }
+            let Some(last) = threads.last().filter(|_| threads.len() == PAGE_THREADS) else { break };
+            query.after = Some(ThreadCursor::of(last));
+        }
+        opened.close();
+        Ok(whole)
+    }
+
+    pub(crate) fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+        for (thread, Broken { from, at, expected, actual, .. }) in &self.broken {
+            let line = format!(
+                "rewritten: {thread}: offsets {from}..{at} are not what was chained. expected={expected}, actual={actual}"
+            );
+            writeln!(out, "{}", printable(&line))?;
+        }
+        let Self { values, records, not_checked, broken } = self;
+        let holds = if broken.is_empty() { "the records are those that were chained" } else { "rewritten" };
+        let gone = match not_checked {
+            0 => String::new(),
+            count => format!(", values whose records are gone: {count}"),
+        };
+        writeln!(out, "chain values: {values}, over records: {records}{gone}: {holds}")
+    }
+
+    pub(crate) fn as_json(&self) -> Value {
+        let broken = self.broken.iter().map(|(thread, broken)| {
+            let scope = &thread.scope;
+            json!({"app": scope.app.as_str(), "user": scope.user.as_str(), "thread": thread.thread.as_str(),
+                "run": broken.run.0, "first": broken.from, "tail": broken.at,
+                "expected": broken.expected, "actual": broken.actual})
+        });
+        let broken: Vec<Value> = broken.collect();
+        json!({"values": self.values, "records": self.records, "notChecked": self.not_checked, "broken": broken})
+    }
+}
