@@ -10,15 +10,23 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("threadline-log", &["threadline-protocol"]),
     ("threadline-agent", &["threadline-protocol"]),
     ("threadline-client", &["threadline-protocol"]),
+    ("threadline-evidence", &["threadline-protocol"]),
     (
         "threadline-server",
-        &["threadline-agent", "threadline-client", "threadline-log", "threadline-protocol"],
+        &[
+            "threadline-agent",
+            "threadline-client",
+            "threadline-evidence",
+            "threadline-log",
+            "threadline-protocol",
+        ],
     ),
     (
         "threadline-cli",
         &[
             "threadline-agent",
             "threadline-client",
+            "threadline-evidence",
             "threadline-log",
             "threadline-protocol",
             "threadline-server",

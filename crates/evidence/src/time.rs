@@ -1,0 +1,181 @@
+//! Times as the contract wants them: RFC 3339 with a zone, and no finer than every reader keeps.
+
+/// A moment, in microseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(i64);
+
+const SECOND: i64 = 1_000_000;
+
+/// Reads `2026-04-14T19:00:00Z`, with at most six digits of a second, and with `Z` or an offset. Nothing else: what one reader
+/// takes for local time, another refuses, and a third cuts digits off.
+pub(crate) fn parse(text: &str) -> Option<Moment> {
+    let (date, rest) = text.split_once('T')?;
+    let mut date = date.split('-');
+    let (year, month, day) = (number(date.next()?, 4)?, number(date.next()?, 2)?, number(date.next()?, 2)?);
+    let zone_at = rest.find(['Z', '+', '-'])?;
+    let (clock, zone) = rest.split_at(zone_at);
+    let (clock, fraction) = match clock.split_once('.') {
+        Some((clock, fraction)) => (clock, Some(fraction)),
+        None => (clock, None),
+    };
+    let mut clock = clock.split(':');
+    let (hour, minute, second) =
+        (number(clock.next()?, 2)?, number(clock.next()?, 2)?, number(clock.next()?, 2)?);
+    let is_date = year >= 1 && (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day);
+    if date.next().is_some() || clock.next().is_some() || !is_date || hour > 23 || minute > 59 || second > 59
+    {
+        return None;
+    }
+    let micros = match fraction {
+        Some(digits) if (1..=6).contains(&digits.len()) => {
+            number(digits, digits.len())? * 10_i64.pow(6 - u32::try_from(digits.len()).ok()?)
+        }
+        Some(_) => return None,
+        None => 0,
+    };
+    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+    let moment = (seconds - offset_seconds(zone)?) * SECOND + micros;
+    // As UTC it must still have a year of four digits.
+    (FIRST..=LAST).contains(&moment).then_some(Moment(moment))
+}
+
+/// The first moment of year 1, and the last of year 9999.
+const FIRST: i64 = -62_135_596_800 * SECOND;
+const LAST: i64 = 253_402_300_800 * SECOND - 1;
+
+/// A time in milliseconds since 1970, in whole seconds or with six digits.
+pub(crate) fn write_millis(millis: i64) -> Option<String> {
+    if !(FIRST..=LAST).contains(&millis.checked_mul(1000)?) {
+        return None;
+    }
+    let (seconds, rest) = (millis.div_euclid(1000), millis.rem_euclid(1000));
+    let (days, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = date_of(days);
+    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
+    let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}000") };
+    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
+}
+
+/// `Z` or `+hh:mm`. `-00:00` says that the zone is not known.
+fn offset_seconds(zone: &str) -> Option<i64> {
+    if zone == "Z" {
+        return Some(0);
+    }
+    let (hour, minute) = zone.get(1..)?.split_once(':')?;
+    let (hour, minute) = (number(hour, 2)?, number(minute, 2)?);
+    let seconds = hour * 3600 + minute * 60;
+    match zone.as_bytes().first()? {
+        _ if hour > 23 || minute > 59 => None,
+        b'+' => Some(seconds),
+        b'-' if seconds > 0 => Some(-seconds),
+        _ => None,
+    }
+}
+
+/// A number of exactly so many digits.
+fn number(text: &str, digits: usize) -> Option<i64> {
+    let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+const fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+const fn days_in(year: i64, month: i64) -> i64 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Howard Hinnant's `days_from_civil`: years begin in March, so that the leap day is the last.
+const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// The same, backwards.
+const fn date_of(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn times_are_read_as_written_or_not_at_all() {
+        let same = parse("2026-04-14T19:00:00Z").unwrap();
+        assert_eq!(parse("2026-04-14T21:00:00+02:00"), Some(same));
+        assert_eq!(parse("2026-04-14T13:30:00.000000-05:30"), Some(same));
+        assert_eq!(parse("1970-01-01T00:00:00.5Z"), Some(Moment(500_000)));
+        assert_eq!(parse("2024-02-29T00:00:00Z").map(|_| ()), Some(()));
+        for bad in [
+            "2026-04-14",
+            "2026-04-14T19:00:00",
+            "2026-04-14 19:00:00Z",
+            "2026-04-14t19:00:00Z",
+            "2026-04-14T19:00:00z",
+            "2026-W16-2T19:00:00Z",
+            "2026-04-14T19:00Z",
+            "20260414T190000Z",
+            "2026-04-14T19:00:00.1234567Z",
+            "2026-04-14T19:00:00.Z",
+            "2026-04-14T24:00:00Z",
+            "2026-04-14T19:60:00Z",
+            "2026-04-14T23:59:60Z",
+            "2025-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-04-31T00:00:00Z",
+            "0000-01-01T00:00:00Z",
+            "2026-04-14T19:00:00-00:00",
+            "2026-04-14T19:00:00+24:00",
+            "2026-04-14T19:00:00+0200",
+            "0001-01-01T00:00:00+00:01",
+            "9999-12-31T23:59:59-00:01",
+            "2026-04-14T19:00:00Zx",
+            " 2026-04-14T19:00:00Z",
+            "+026-04-14T19:00:00Z",
+            "",
+            "Z",
+            "T",
+        ] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn whole_seconds_have_no_digits() {
+        assert_eq!(write_millis(0).unwrap(), "1970-01-01T00:00:00Z");
+        assert_eq!(write_millis(1_794_705_957_239).unwrap(), "2026-11-15T01:25:57.239000Z");
+        assert_eq!(write_millis(-1).unwrap(), "1969-12-31T23:59:59.999000Z");
+        assert_eq!(write_millis(i64::MAX), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(millis in FIRST / 1000..LAST / 1000) {
+            let text = write_millis(millis).unwrap();
+            prop_assert_eq!(parse(&text), Some(Moment(millis * 1000)));
+        }
+
+        #[test]
+        fn nothing_crashes_it(text in "\\PC{0,32}") {
+            let _ = parse(&text);
+        }
+    }
+}
