@@ -2,8 +2,8 @@
 
 use crate::ClientError;
 use crate::exchange::Body;
-use http::StatusCode;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
+use http::response;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -55,8 +55,14 @@ fn shown(headers: &HeaderMap, name: &HeaderName) -> String {
     value.unwrap_or_default().chars().filter(|char| !char.is_control()).take(SHOWN_CHARS_MAX).collect()
 }
 
+/// When the server wants to be asked again, in seconds; a date is not understood.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
 /// A refusal, with as much of its body as came soon.
-pub(crate) async fn refusal(status: StatusCode, mut body: Body) -> ClientError {
+pub(crate) async fn refusal(head: response::Parts, mut body: Body) -> ClientError {
     let mut text = Vec::new();
     let read = async {
         while text.len() < REFUSAL_BYTES_MAX
@@ -67,5 +73,9 @@ pub(crate) async fn refusal(status: StatusCode, mut body: Body) -> ClientError {
     };
     // However it ended: the status is what counts.
     let _in_time = timeout(REFUSAL_WAIT, read).await;
-    ClientError::Status { status, body: String::from_utf8_lossy(&text).into_owned() }
+    ClientError::Status {
+        status: head.status,
+        retry_after: retry_after(&head.headers),
+        body: String::from_utf8_lossy(&text).into_owned(),
+    }
 }

@@ -6,6 +6,7 @@ use crate::{ClientError, Endpoint, EndpointError, Phase};
 use bytes::Bytes;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::uri::PathAndQuery;
 use hyper::body::Frame;
 use std::fmt;
 use std::io;
@@ -116,8 +117,18 @@ impl Endpoint {
         let path = self.address.path_below(path).ok_or_else(|| ClientError::Http {
             source: EndpointError::Url { what: "it is not one with this path" }.into(),
         })?;
+        self.ask_at(method, &path, payload).await
+    }
+
+    /// The same, of a path that is whole.
+    pub(crate) async fn ask_at(
+        &self,
+        method: Method,
+        path: &PathAndQuery,
+        payload: Payload,
+    ) -> Result<Answer, ClientError> {
         let (content_type, is_endless) = (payload.content_type(), matches!(payload, Payload::Lines(_)));
-        let mut request = self.request(method, &path, payload, &HeaderMap::new());
+        let mut request = self.request(method, path, payload, &HeaderMap::new());
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5"));
         if let Some(content_type) = content_type {
             request.headers_mut().insert(CONTENT_TYPE, content_type);
@@ -134,7 +145,7 @@ impl Endpoint {
         };
         let (head, body) = response.into_parts();
         if !head.status.is_success() {
-            return Err(answer::refusal(head.status, body).await);
+            return Err(answer::refusal(head, body).await);
         }
         expect_plain(&head.headers)?;
         Ok(Answer(body))

@@ -4,6 +4,7 @@ use crate::answer::{self, expect_plain};
 use crate::{ClientError, Endpoint, Phase, exchange};
 use bytes::Bytes;
 use http::header::{ACCEPT, HeaderMap, HeaderValue};
+use http::uri::PathAndQuery;
 use http::{Method, StatusCode};
 use http_body_util::Empty;
 use std::time::Duration;
@@ -24,13 +25,26 @@ impl Endpoint {
     /// # Errors
     /// If the agent cannot be reached, refuses, answers with something else, or has not answered within 5 s.
     pub async fn capabilities(&self, forwarded: &HeaderMap) -> Result<Option<Bytes>, ClientError> {
-        let document = timeout(WAIT, self.capabilities_untimed(forwarded)).await;
+        self.capabilities_at(&self.address.capabilities, forwarded).await
+    }
+
+    /// The same, of a document that is somewhere else.
+    pub(crate) async fn capabilities_at(
+        &self,
+        path: &PathAndQuery,
+        forwarded: &HeaderMap,
+    ) -> Result<Option<Bytes>, ClientError> {
+        let document = timeout(WAIT, self.capabilities_untimed(path, forwarded)).await;
         document.unwrap_or(Err(ClientError::Timeout { phase: Phase::Capabilities, after: WAIT }))
     }
 
-    async fn capabilities_untimed(&self, forwarded: &HeaderMap) -> Result<Option<Bytes>, ClientError> {
+    async fn capabilities_untimed(
+        &self,
+        path: &PathAndQuery,
+        forwarded: &HeaderMap,
+    ) -> Result<Option<Bytes>, ClientError> {
         let body = Empty::<Bytes>::new();
-        let mut request = self.request(Method::GET, &self.address.capabilities, body, forwarded);
+        let mut request = self.request(Method::GET, path, body, forwarded);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         let io = self.connect().await?;
         let (head, mut body) = exchange::send(io, request, self.options.idle_timeout).await?.into_parts();
@@ -38,7 +52,7 @@ impl Endpoint {
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
                 return Ok(None);
             }
-            status if !status.is_success() => return Err(answer::refusal(status, body).await),
+            status if !status.is_success() => return Err(answer::refusal(head, body).await),
             _ => expect_plain(&head.headers)?,
         }
         let mut document = Vec::new();

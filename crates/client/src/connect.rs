@@ -21,18 +21,29 @@ impl Endpoint {
         let connected = timeout(after, self.connect_untimed()).await;
         connected.unwrap_or_else(|elapsed| Err(elapsed.into())).map_err(|source| match source.kind() {
             io::ErrorKind::TimedOut => ClientError::Timeout { phase: Phase::Connect, after },
-            _ => ClientError::Unreachable { host: self.address.authority.to_string(), source },
+            _ => {
+                let proxy = self.options.proxy.as_ref().map(|proxy| format!(" by way of {}", proxy.host()));
+                let host = format!("{}{}", self.address.authority, proxy.unwrap_or_default());
+                ClientError::Unreachable { host, source }
+            }
         })
     }
 
     async fn connect_untimed(&self) -> io::Result<Box<dyn Io>> {
         let begun = Instant::now();
-        let addresses: Vec<_> = lookup_host((&*self.address.host, self.address.port)).await?.collect();
+        let (host, port) = match &self.options.proxy {
+            Some(proxy) => (proxy.host(), proxy.port()),
+            None => (&*self.address.host, self.address.port),
+        };
+        let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
         let left = self.options.connect_timeout.saturating_sub(begun.elapsed());
-        let tcp = connect_to_any(&addresses, left).await?;
+        let mut tcp = connect_to_any(&addresses, left).await?;
         // A request is written in one go, and nobody waits for more of it.
         tcp.set_nodelay(true)?;
         let Some(tls) = &self.tls else { return Ok(Box::new(tcp)) };
+        if let Some(proxy) = &self.options.proxy {
+            proxy.open_tunnel(&mut tcp, &self.address.host, self.address.port).await?;
+        }
         let name = ServerName::try_from(self.address.host.clone()).map_err(io::Error::other)?;
         Ok(Box::new(tls.connect(name, tcp).await?))
     }

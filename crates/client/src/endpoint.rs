@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::headers::{is_ours, merge};
+use crate::proxy::Proxy;
 use crate::tls;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
@@ -13,6 +14,7 @@ use threadline_protocol::limits::Limits;
 use tokio_rustls::TlsConnector;
 
 /// An AG-UI agent at a URL.
+#[derive(Clone)]
 pub struct Endpoint {
     pub(crate) address: Address,
     pub(crate) options: EndpointOptions,
@@ -27,6 +29,8 @@ pub struct EndpointOptions {
     pub headers: HeaderMap,
     /// Whether to say that protobuf is welcome. If it comes it is read either way.
     pub accept_protobuf: bool,
+    /// Whom to go through. By default nobody, whatever the environment says.
+    pub proxy: Option<Proxy>,
     /// How long it may take to find the address, to connect to it, and to agree on TLS, all together. 10 s.
     pub connect_timeout: Duration,
     /// How long it may take from then to the head of the answer, sending the request included. 60 s: some agents answer only
@@ -46,6 +50,7 @@ impl Default for EndpointOptions {
         Self {
             headers: HeaderMap::new(),
             accept_protobuf: false,
+            proxy: None,
             connect_timeout: Duration::from_secs(10),
             response_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(5 * 60),
@@ -71,6 +76,12 @@ pub enum EndpointError {
     /// The header is for us to set, as it says how the message is sent or what is in it.
     #[error("header cannot be configured. name={0}")]
     Header(HeaderName),
+    /// The proxy cannot be one.
+    #[error("not the url of a proxy: {what}")]
+    Proxy {
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// The operating system trusts no certificate that we could read, so that no agent would be trusted.
     #[error("no trusted certificates found, which https needs: {0}")]
     Certificates(String),
@@ -108,6 +119,10 @@ impl Endpoint {
         let host =
             HeaderValue::from_str(self.address.authority.as_str()).expect("an authority is visible ASCII");
         request.headers_mut().insert(HOST, host);
+        // What is encrypted goes through a tunnel, of which the request knows nothing.
+        if let Some(proxy) = self.options.proxy.as_ref().filter(|_| self.tls.is_none()) {
+            proxy.address_request(&mut request, &self.address.authority);
+        }
         request
     }
 }

@@ -34,6 +34,8 @@ pub enum ClientError {
     Status {
         /// The status.
         status: StatusCode,
+        /// When it wants to be asked again, if it says so.
+        retry_after: Option<Duration>,
         /// The beginning of the body, at most 4 KiB, as text.
         body: String,
     },
@@ -79,6 +81,9 @@ pub enum ClientError {
         /// Where, and how much of it came.
         source: DecodeError,
     },
+    /// The answer ended in good order, but its run did not.
+    #[error("answer ended before its run")]
+    Unfinished,
     /// The connection broke before the answer was whole.
     #[error("connection broke")]
     Broken {
@@ -132,7 +137,7 @@ impl ClientError {
             | Self::Http { .. }
             | Self::Capabilities { .. } => ErrorKind::Protocol,
             Self::EventTooLarge { .. } | Self::TooLarge { .. } => ErrorKind::TooLarge,
-            Self::Truncated { .. } | Self::Broken { .. } => ErrorKind::Broken,
+            Self::Truncated { .. } | Self::Unfinished | Self::Broken { .. } => ErrorKind::Broken,
         }
     }
 

@@ -6,6 +6,7 @@ use crate::{ClientError, Endpoint, Phase};
 use bytes::Bytes;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::uri::PathAndQuery;
 use http_body_util::Full;
 use std::fmt;
 use threadline_protocol::codec::{DecodeError, PrefixedDecoder, SseDecoder};
@@ -51,8 +52,18 @@ impl Endpoint {
     /// # Cancel safety
     /// Dropping the future closes the connection. The agent may have seen the request.
     pub async fn run(&self, body: Bytes, forwarded: &HeaderMap) -> Result<EventStream, ClientError> {
-        let Self { address, options, .. } = self;
-        let mut request = self.request(Method::POST, &address.run, Full::new(body), forwarded);
+        self.stream(&self.address.run, body, forwarded).await
+    }
+
+    /// The same at another place.
+    pub(crate) async fn stream(
+        &self,
+        path: &PathAndQuery,
+        body: Bytes,
+        forwarded: &HeaderMap,
+    ) -> Result<EventStream, ClientError> {
+        let options = &self.options;
+        let mut request = self.request(Method::POST, path, Full::new(body), forwarded);
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let accept = if options.accept_protobuf { ACCEPT_BOTH } else { SSE };
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
@@ -63,7 +74,7 @@ impl Endpoint {
         let response = response.unwrap_or(Err(ClientError::Timeout { phase: Phase::Response, after }))?;
         let (head, body) = response.into_parts();
         if !head.status.is_success() {
-            return Err(answer::refusal(head.status, body).await);
+            return Err(answer::refusal(head, body).await);
         }
         answer::expect_plain(&head.headers)?;
         let decoder = Decoder::new(Framing::of(&head.headers)?, options.limits);
@@ -136,6 +147,24 @@ impl EventStream {
         }
     }
 
+    /// The `id` of the frame that the last event came in, if it had one: where to go on if the server knows such places.
+    pub(crate) fn cursor(&self) -> Option<&str> {
+        match &self.decoder {
+            Decoder::Sse { id, .. } => str::from_utf8(id).ok().filter(|id| !id.is_empty()),
+            Decoder::Protobuf { .. } | Decoder::Done => None,
+        }
+    }
+
+    /// Whether the body has ended, so that the last event may be a piece of one.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.rest, Rest::Over)
+    }
+
+    /// How much of the answer has come.
+    pub(crate) const fn body_bytes(&self) -> u64 {
+        self.body_bytes_max - self.body_bytes_left
+    }
+
     /// Takes what may still come of the body, so that how it is cut does not change which events are given.
     fn push(&mut self, piece: &[u8]) {
         let left = usize::try_from(self.body_bytes_left).unwrap_or(usize::MAX);
@@ -162,7 +191,11 @@ impl fmt::Debug for EventStream {
 
 /// From the bytes of a body to events.
 enum Decoder {
-    Sse(SseDecoder),
+    Sse {
+        decoder: SseDecoder,
+        /// Of the frame that was given last; empty if it had none.
+        id: Vec<u8>,
+    },
     Protobuf {
         decoder: PrefixedDecoder,
         /// Of an event as JSON too, which may be several times as long as its frame.
@@ -175,7 +208,7 @@ enum Decoder {
 impl Decoder {
     fn new(framing: Framing, limits: Limits) -> Self {
         match framing {
-            Framing::Sse => Self::Sse(SseDecoder::new(limits)),
+            Framing::Sse => Self::Sse { decoder: SseDecoder::new(limits), id: Vec::new() },
             Framing::Protobuf => Self::Protobuf {
                 decoder: PrefixedDecoder::new(limits),
                 event_bytes_max: limits.event_bytes_max,
@@ -185,7 +218,7 @@ impl Decoder {
 
     fn push(&mut self, piece: &[u8]) {
         match self {
-            Self::Sse(decoder) => decoder.push(piece),
+            Self::Sse { decoder, .. } => decoder.push(piece),
             Self::Protobuf { decoder, .. } => decoder.push(piece),
             Self::Done => {}
         }
@@ -193,7 +226,7 @@ impl Decoder {
 
     fn finish(&mut self) {
         match self {
-            Self::Sse(decoder) => decoder.finish(),
+            Self::Sse { decoder, .. } => decoder.finish(),
             Self::Protobuf { decoder, .. } => decoder.finish(),
             Self::Done => {}
         }
@@ -201,11 +234,11 @@ impl Decoder {
 
     fn next_event(&mut self) -> Option<Result<SourceEvent, DecodeError>> {
         match self {
-            Self::Sse(decoder) => Some(
-                decoder
-                    .next_event()?
-                    .map(|frame| SourceEvent { bytes: Bytes::copy_from_slice(frame.data), form: Form::Json }),
-            ),
+            Self::Sse { decoder, id } => Some(decoder.next_event()?.map(|frame| {
+                id.clear();
+                id.extend_from_slice(frame.id.unwrap_or_default());
+                SourceEvent { bytes: Bytes::copy_from_slice(frame.data), form: Form::Json }
+            })),
             Self::Protobuf { decoder, event_bytes_max } => Some(decoder.next_event()?.and_then(|frame| {
                 let (event, limit) = (from_protobuf(frame.bytes), *event_bytes_max);
                 if event.bytes.len() > limit {

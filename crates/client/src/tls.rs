@@ -134,6 +134,36 @@ mod tests {
         assert_eq!(run(&endpoint("localhost", port, trusting())).await, (1, Some(ErrorKind::Broken)));
     }
 
+    /// A proxy that opens one tunnel.
+    async fn tunnel(to: u16) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                client.read_buf(&mut request).await.unwrap();
+            }
+            assert_eq!(
+                request,
+                format!("CONNECT localhost:{to} HTTP/1.1\r\nHost: localhost:{to}\r\n\r\n").into_bytes()
+            );
+            client.write_all(b"HTTP/1.1 200 Connection established\r\nx: y\r\n\r\n").await.unwrap();
+            let mut server = tokio::net::TcpStream::connect(("127.0.0.1", to)).await.unwrap();
+            let _gone = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+        });
+        port
+    }
+
+    #[tokio::test]
+    async fn a_tunnel_leads_to_who_is_trusted() {
+        let port = agent(true).await;
+        let mut through = endpoint("localhost", port, trusting());
+        through.options.proxy =
+            Some(crate::Proxy::new(&format!("127.0.0.1:{}", tunnel(port).await)).unwrap());
+        assert_eq!(run(&through).await, (1, None));
+    }
+
     #[tokio::test]
     async fn who_says_nothing_is_not_waited_for() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

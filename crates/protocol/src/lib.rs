@@ -50,6 +50,7 @@ pub mod message;
 pub mod metadata;
 pub mod patch;
 pub mod proto;
+pub mod rfc3339;
 pub mod run;
 mod schema;
 mod serialize;

@@ -1,6 +1,7 @@
 //! What the tests of several crates share.
 
 pub mod engine;
+pub mod fault_proxy;
 pub mod fill;
 pub mod random;
 pub mod store;

@@ -15,7 +15,7 @@ async fn a_status_that_is_no_success_comes_with_the_beginning_of_what_it_says() 
         let error = refused(answer("503 Busy", "text/plain", "x".repeat(sent))).await;
         assert_eq!((error.kind(), error.code()), (ErrorKind::Status, "upstream_status"));
         assert_eq!(error.to_string(), "agent answered with an error status. status=503");
-        let ClientError::Status { status, body } = error else { panic!("{error}") };
+        let ClientError::Status { status, body, .. } = error else { panic!("{error}") };
         assert_eq!((status.as_u16(), body.len()), (503, kept));
     }
     // An end that never comes is not waited for, and a body that breaks off is still a refusal.

@@ -83,7 +83,7 @@ async fn a_refusal_says_why() {
     let refusal = r#"{"error":{"code":"thread_not_found","message":"no"}}"#;
     let server = Upstream::start([answer("404 Not Found", "application/json", refusal)]).await;
     let asked = endpoint(&server, EndpointOptions::default()).ask(Method::GET, "/x", Payload::Nothing).await;
-    let Err(ClientError::Status { status, body }) = asked else { panic!("it was refused") };
+    let Err(ClientError::Status { status, body, .. }) = asked else { panic!("it was refused") };
     assert_eq!((status.as_u16(), body.as_str()), (404, refusal));
 }
 

@@ -5,14 +5,23 @@ mod asking;
 mod capabilities;
 mod connections;
 mod limits;
+mod proxies;
 mod requests;
+mod resuming;
 mod streams;
+mod threads;
 mod timeouts;
 
 use bytes::Bytes;
 use http::HeaderMap;
 use std::error::Error;
-use threadline_client::{ClientError, Endpoint, EndpointOptions, ErrorKind, EventStream, SourceEvent};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use threadline_client::{
+    Ambient, Client, ClientError, ClientOptions, Endpoint, EndpointOptions, ErrorKind, EventStream,
+    RecoveryOptions, SourceEvent,
+};
 use threadline_testkit::upstream::{Step, Upstream};
 
 const STARTED: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#;
@@ -76,4 +85,33 @@ fn told(error: &ClientError) -> String {
         source = error.source();
     }
     text
+}
+
+/// It is always noon, and chance counts.
+#[derive(Debug, Default)]
+struct Noon(AtomicU64);
+
+impl Ambient for Noon {
+    fn now_ms(&self) -> i64 {
+        1_793_707_200_000 // 2026-11-03T12:00:00Z
+    }
+
+    fn random(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Comes back at once, so that tests need not wait.
+fn hasty() -> ClientOptions {
+    let recovery = RecoveryOptions { wait_min: Duration::from_millis(1), ..RecoveryOptions::default() };
+    ClientOptions {
+        recovery,
+        ambient: Arc::new(Noon::default()),
+        proxy_of_environment: false,
+        ..ClientOptions::default()
+    }
+}
+
+fn client(upstream: &Upstream, options: ClientOptions) -> Client {
+    Client::new(&upstream.url("/agent"), options).expect("a url and options that can be used")
 }

@@ -101,6 +101,23 @@ impl Consumer {
         &self.fold
     }
 
+    /// What a client holds when the stream is over. Another stream begins with it.
+    #[must_use]
+    pub fn into_fold(self) -> Fold {
+        self.fold
+    }
+
+    /// What a client holds, to add to it what no event tells of.
+    pub const fn fold_mut(&mut self) -> &mut Fold {
+        &mut self.fold
+    }
+
+    /// What was noticed since it was last taken, for who does not want it kept.
+    #[must_use]
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
     /// What was noticed so far.
     #[must_use]
     pub fn notices(&self) -> &[Notice] {

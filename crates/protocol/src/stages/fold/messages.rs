@@ -85,6 +85,11 @@ impl Messages {
         message.tool_calls.as_ref()?.get(place)
     }
 
+    /// The message of the first call with this id.
+    pub(super) fn of_call(&self, id: &Text<'_>) -> Option<&Message<'static>> {
+        self.by_call.get(id.wtf8()).map(|(slot, _)| self.slots[*slot].message())
+    }
+
     /// The first call with this id, to be changed. Its id may not be.
     pub(super) fn call_mut(&mut self, id: &Text<'_>, revision: u64) -> Option<&mut ToolCall<'static>> {
         let (slot, place) = *self.by_call.get(id.wtf8())?;

@@ -175,6 +175,21 @@ impl Fold {
         self.messages.call(id)
     }
 
+    /// The message that holds the first tool call with this id.
+    #[must_use]
+    pub fn message_of_call(&self, id: &Text<'_>) -> Option<&Message<'static>> {
+        self.messages.of_call(id)
+    }
+
+    /// Adds a message that no event told of: what a client says itself. One whose id is there already is left out, as it is
+    /// where a request repeats it.
+    pub fn hold(&mut self, message: Message<'static>) {
+        if message.id().is_some_and(|id| !self.messages.contains(id)) {
+            self.revision += 1;
+            self.messages.push(message, self.revision);
+        }
+    }
+
     /// The state.
     #[must_use]
     pub fn state(&self) -> Json<'static> {

@@ -169,3 +169,14 @@ fn a_patched_activity_is_what_it_says() {
         r#"{"role":"activity","id":"a","activityType":"u","content":{"n":3},"metadata":{"k":1}}"#
     );
 }
+
+#[test]
+fn what_a_client_says_itself_is_held_once() {
+    let mut fold = Fold::new();
+    let said = || crate::Message::from(crate::message::UserMessage::new("u", "hi"));
+    fold.hold(said());
+    let revision = fold.revision();
+    fold.hold(said());
+    assert_eq!((fold.messages().len(), fold.revision()), (1, revision));
+    assert_eq!(fold.changes_since(revision - 1).messages.len(), 1);
+}
