@@ -4,6 +4,7 @@ use crate::serve::ServeArgs;
 use crate::store::StoreCommand;
 use crate::token::TokenArgs;
 use clap::{Parser, Subcommand, ValueEnum};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use std::path::PathBuf;
 use threadline_protocol::UnknownWords;
 use threadline_protocol::stages::compact::Form;
@@ -71,7 +72,9 @@ pub(crate) enum Filter {
     Normalise(CommonArgs),
     /// Print what a client holds after the stream: messages, state, and what is pending, as JSON
     Fold(FoldArgs),
-    /// Say what is wrong with a stream, how much it matters, and what to do about it
+    /// Say what is wrong with a stream or a live endpoint, how much it matters, and what to do about it
+    ///
+    /// Of a URL, runs are asked for: what will be sent is said before, and asked about unless the endpoint is on this machine.
     Check(CheckArgs),
 }
 
@@ -105,7 +108,7 @@ impl Filter {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SourceArgs {
-    /// The events: a file, or - for standard input
+    /// The events: a file, or - for standard input; `check` takes the URL of an endpoint as well
     #[arg(value_name = "IN", default_value = "-")]
     pub(crate) input: PathBuf,
     /// The format of the input; found out if not given
@@ -147,12 +150,63 @@ pub(crate) struct CheckArgs {
     /// How the report is written to standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: CheckFormat,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
+}
+
+/// How long a run of an endpoint may take, in seconds.
+const LIVE_TIMEOUT: u64 = 60;
+
+/// How an endpoint is looked at.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "If IN is a URL")]
+pub(crate) struct LiveArgs {
+    /// Say this in a run of its own, to bring forth what the agent does then; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) say: Vec<String>,
+    /// Send this with every request; may be repeated
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// How long a run may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = LIVE_TIMEOUT, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub(crate) timeout: u64,
+    /// Say what would be sent, and send nothing
+    #[arg(long)]
+    pub(crate) plan: bool,
+    /// Do not ask, also if the endpoint is not on this machine
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+impl LiveArgs {
+    pub(crate) fn headers(&self) -> HeaderMap {
+        self.headers.iter().cloned().collect()
+    }
+
+    /// Whether anything was said that is only for endpoints.
+    pub(crate) const fn is_given(&self) -> bool {
+        !self.say.is_empty()
+            || !self.headers.is_empty()
+            || self.timeout != LIVE_TIMEOUT
+            || self.plan
+            || self.yes
+    }
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = text.split_once(':').ok_or("no : in it")?;
+    let name = HeaderName::try_from(name.trim()).map_err(|error| error.to_string())?;
+    let mut value = HeaderValue::try_from(value.trim()).map_err(|error| error.to_string())?;
+    value.set_sensitive(true);
+    Ok((name, value))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
     /// For people
     Text,
+    /// For people, as a document
+    Markdown,
     /// A JSON object
     Json,
     /// SARIF 2.1.0, for code scanning

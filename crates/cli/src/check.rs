@@ -1,6 +1,8 @@
-//! `threadline check`: what is wrong with a stream, and what to do about it.
+//! `threadline check`: what is wrong with a stream, or with what an endpoint does, and what to do about it.
 
 mod json;
+mod live;
+mod markdown;
 mod paint;
 mod sarif;
 mod text;
@@ -15,6 +17,13 @@ use threadline_protocol::check::{CheckReport, Checker, Finding, Verdict};
 use threadline_protocol::codec::Place;
 
 pub(crate) fn run(options: &CheckArgs, report: &mut Report<'_>) -> Result<(), Failure> {
+    if let Some(url) = options.source.input.to_str().filter(|input| live::Address::is_meant(input)) {
+        return live::run(url, options, report);
+    }
+    if options.live.is_given() {
+        let message = "--say, --header, --timeout, --plan and --yes are for a URL, and this is a file";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let mut check = Check { checker: Checker::new(), position: 0, places: HashMap::new() };
     events::run(&options.source, report, &mut check)?;
     let checked =
@@ -27,6 +36,7 @@ pub(crate) fn run(options: &CheckArgs, report: &mut Report<'_>) -> Result<(), Fa
     let mut out = BufWriter::new(io::stdout().lock());
     match options.format {
         CheckFormat::Text => text::write(&checked, Paint::of_stdout(), &mut out),
+        CheckFormat::Markdown => markdown::write(&checked, &mut out),
         CheckFormat::Json => json::write(&checked, &mut out),
         CheckFormat::Sarif => sarif::write(&checked, &mut out),
     }

@@ -12,7 +12,7 @@
 //! An [`Endpoint`] is what lies below: [`Endpoint::run`] posts a run's input and gives an [`EventStream`], which reads from the connection
 //! only when it is asked for an event, so that a slow caller slows the agent and nothing piles up in between. What the events say is
 //! not looked at, and nothing is ever sent twice. [`Endpoint::ask`] is for what else a server can be asked, below the same URL: the
-//! `/v1` routes of `threadline serve`.
+//! `/v1` routes of `threadline serve`. [`Endpoint::inquire`] is for who wants to see how a server behaves: it judges nothing.
 //!
 //! The agent is not trusted: everything it sends is bounded in size and in time, redirects are not followed, and no encoding
 //! is accepted that would have to be unpacked. Every run has a connection of its own, HTTP/1.1. Dropping what reads it closes the connection
@@ -34,6 +34,7 @@ mod error;
 mod events;
 mod exchange;
 mod headers;
+mod inquiry;
 mod interrupts;
 mod proxy;
 mod recovery;
@@ -53,6 +54,7 @@ pub use client::{CancelAnswer, Client, ClientOptions};
 pub use endpoint::{Endpoint, EndpointError, EndpointOptions};
 pub use error::{ClientError, ErrorKind, Phase};
 pub use events::{EventStream, Form, SourceEvent};
+pub use inquiry::Reply;
 pub use interrupts::{InterruptError, has_expired};
 pub use proxy::Proxy;
 pub use recovery::RecoveryOptions;

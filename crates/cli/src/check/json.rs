@@ -3,7 +3,7 @@
 use super::Checked;
 use serde::Serialize;
 use std::io::{self, Write};
-use threadline_protocol::check::{Finding, Usage};
+use threadline_protocol::check::{self, Finding, Usage};
 use threadline_protocol::codec::Place;
 
 pub(super) fn write(checked: &Checked, out: &mut impl Write) -> io::Result<()> {
@@ -50,7 +50,7 @@ struct PlaceIn {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Coverage {
+pub(super) struct Coverage {
     event_types: Vec<Used>,
     thinking_types: Vec<Used>,
     roles: Vec<Used>,
@@ -90,12 +90,18 @@ impl<'a> Document<'a> {
             notes: report.notes,
             findings: report.findings.iter().map(found).collect(),
             omitted: report.omitted,
-            coverage: Coverage {
-                event_types: used(&report.coverage.event_types),
-                thinking_types: used(&report.coverage.thinking_types),
-                roles: used(&report.coverage.roles),
-                structures: used(&report.coverage.structures),
-            },
+            coverage: Coverage::from(&report.coverage),
+        }
+    }
+}
+
+impl From<&check::Coverage> for Coverage {
+    fn from(coverage: &check::Coverage) -> Self {
+        Self {
+            event_types: used(&coverage.event_types),
+            thinking_types: used(&coverage.thinking_types),
+            roles: used(&coverage.roles),
+            structures: used(&coverage.structures),
         }
     }
 }

@@ -4,15 +4,35 @@ use super::Checked;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use threadline_protocol::check::{Code, Finding};
+use threadline_protocol::check::Finding;
 use threadline_protocol::codec::Place;
 
 pub(super) fn write(checked: &Checked, out: &mut impl Write) -> io::Result<()> {
-    // The rules that are broken, each once.
-    let rules: BTreeMap<&str, Code> =
-        checked.report.findings.iter().map(|finding| (finding.code.name(), finding.code)).collect();
+    let rules = checked.report.findings.iter().map(|finding| RuleIn {
+        name: finding.code.name(),
+        summary: finding.code.summary(),
+        help: finding.code.advice(),
+    });
     let results: Vec<Value> =
         checked.report.findings.iter().flat_map(|finding| results(checked, finding)).collect();
+    write_document(rules, &results, out)
+}
+
+/// A rule that is broken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RuleIn<'a> {
+    pub(super) name: &'a str,
+    pub(super) summary: &'a str,
+    pub(super) help: &'a str,
+}
+
+/// Writes results, and the rules that they name, each once.
+pub(super) fn write_document<'a>(
+    rules: impl Iterator<Item = RuleIn<'a>>,
+    results: &[Value],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let rules: BTreeMap<&str, Value> = rules.map(|rule| (rule.name, described(rule))).collect();
     let document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -21,7 +41,7 @@ pub(super) fn write(checked: &Checked, out: &mut impl Write) -> io::Result<()> {
                 "name": "threadline",
                 "version": env!("CARGO_PKG_VERSION"),
                 "informationUri": "https://docs.ag-ui.com",
-                "rules": rules.values().map(|code| rule(*code)).collect::<Vec<_>>(),
+                "rules": rules.into_values().collect::<Vec<_>>(),
             }},
             "results": results,
         }],
@@ -30,11 +50,11 @@ pub(super) fn write(checked: &Checked, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-fn rule(code: Code) -> Value {
+fn described(RuleIn { name, summary, help }: RuleIn<'_>) -> Value {
     json!({
-        "id": code.name(),
-        "shortDescription": {"text": code.summary()},
-        "help": {"text": code.advice()},
+        "id": name,
+        "shortDescription": {"text": summary},
+        "help": {"text": help},
     })
 }
 

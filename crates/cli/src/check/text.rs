@@ -4,7 +4,7 @@ use super::Checked;
 use super::paint::Paint;
 use crate::report::printable;
 use std::io::{self, Write};
-use threadline_protocol::check::{CheckReport, Family, Finding, Usage, Verdict};
+use threadline_protocol::check::{CheckReport, Coverage, Family, Finding, Usage, Verdict};
 use threadline_protocol::codec::Place;
 
 /// Lists are broken at this column.
@@ -33,10 +33,10 @@ pub(super) fn write(checked: &Checked, paint: Paint, out: &mut impl Write) -> io
     if report.omitted > 0 {
         writeln!(out, "\nand {} more, of kinds too many to list", report.omitted)?;
     }
-    if report.readable > 0 { write_coverage(report, paint, out) } else { Ok(()) }
+    if report.readable > 0 { write_coverage(&report.coverage, paint, out) } else { Ok(()) }
 }
 
-fn summary(report: &CheckReport) -> String {
+pub(super) fn summary(report: &CheckReport) -> String {
     let mut counts: Vec<String> = [
         (report.errors, "error", "errors"),
         (report.warnings, "warning", "warnings"),
@@ -61,14 +61,14 @@ fn summary(report: &CheckReport) -> String {
 }
 
 /// Findings that say the same of several types.
-struct Merged<'a> {
-    finding: &'a Finding,
-    types: Vec<&'a str>,
+pub(super) struct Merged<'a> {
+    pub(super) finding: &'a Finding,
+    pub(super) types: Vec<&'a str>,
     count: u64,
     places: Vec<Place>,
 }
 
-fn merged(checked: &Checked, family: Family) -> Vec<Merged<'_>> {
+pub(super) fn merged(checked: &Checked, family: Family) -> Vec<Merged<'_>> {
     let mut all: Vec<Merged<'_>> = Vec::new();
     for finding in checked.report.findings.iter().filter(|finding| finding.family == family) {
         let is_same = |other: &&mut Merged<'_>| {
@@ -123,7 +123,7 @@ fn write_finding(merged: &Merged<'_>, paint: Paint, out: &mut impl Write) -> io:
 }
 
 /// How often, and where: `3 times: lines 4, 7, 9`.
-fn whereabouts(merged: &Merged<'_>) -> String {
+pub(super) fn whereabouts(merged: &Merged<'_>) -> String {
     let times = if merged.count == 1 { String::new() } else { format!("{} times: ", merged.count) };
     let places = match merged.places.as_slice() {
         [] => "at the end".to_owned(),
@@ -142,8 +142,7 @@ fn whereabouts(merged: &Merged<'_>) -> String {
     format!("{times}{places}")
 }
 
-fn write_coverage(report: &CheckReport, paint: Paint, out: &mut impl Write) -> io::Result<()> {
-    let coverage = &report.coverage;
+pub(super) fn write_coverage(coverage: &Coverage, paint: Paint, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{}", paint.bold("what of AG-UI 1.0 is used"))?;
     writeln!(out, "  event types: {}", share(&coverage.event_types))?;
     for family in Family::ALL {

@@ -230,6 +230,8 @@ fn an_event_can_neither_forge_a_report_nor_command_the_terminal() {
 fn the_codes_are_documented() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/check.md");
     let docs = std::fs::read_to_string(docs).expect("docs/check.md");
+    // Those of endpoints are compared beside their table.
+    let (docs, _) = docs.split_once("\n## A live endpoint").expect("a part about endpoints");
     let rows = docs.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let documented: BTreeSet<&str> = rows.collect();
     let codes: BTreeSet<&str> =

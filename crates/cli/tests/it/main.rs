@@ -6,6 +6,7 @@ mod convert;
 mod enforce;
 mod faults;
 mod fold;
+mod live;
 mod normalise;
 mod published_clients;
 mod repair;

@@ -15,3 +15,5 @@ mod readers;
 mod remote;
 mod shutdown;
 mod traces;
+
+pub(crate) use process::Served;

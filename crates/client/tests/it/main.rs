@@ -4,6 +4,7 @@ mod answers;
 mod asking;
 mod capabilities;
 mod connections;
+mod inquiries;
 mod limits;
 mod proxies;
 mod requests;

@@ -3,6 +3,7 @@
 use super::client::{Client, PATIENCE};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -13,7 +14,7 @@ const GLANCE: Duration = Duration::from_millis(5);
 
 /// A server in a process of its own. Dropped, it is killed.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(crate) struct Served {
     pub(super) client: Client,
     process: Child,
     log: PathBuf,
@@ -21,7 +22,7 @@ pub(super) struct Served {
 
 impl Served {
     /// Serves the store of a directory, with these settings, once it is ready.
-    pub(super) fn start(dir: &Path, settings: &str) -> Self {
+    pub(crate) fn start(dir: &Path, settings: &str) -> Self {
         Self::start_with_log(dir, settings, "info")
     }
 
@@ -48,6 +49,11 @@ impl Served {
         // It may say more, and must find somebody who listens.
         std::thread::spawn(move || lines.for_each(drop));
         Self { client: Client { address }, process, log }
+    }
+
+    /// Where it listens.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.client.address
     }
 
     /// What it has logged.

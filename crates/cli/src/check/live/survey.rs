@@ -1,0 +1,221 @@
+//! What to ask next, given what was observed so far. It sends nothing itself.
+
+use super::address::Address;
+use super::exchange::{Exchange, Request, Sent, fails_run};
+use super::input::{self, FAMILIES, HELLO, Ids, Role};
+use super::plan::Plan;
+use super::step::Step;
+use serde_json::{Value, json};
+use threadline_protocol::stages::consumer::Consumer;
+use threadline_protocol::stages::fold::Fold;
+use threadline_protocol::{RunAgentInput, Text};
+
+const SSE: &str = "text/event-stream";
+const PROTOBUF_PREFERRED: &str = "application/vnd.ag-ui.event+proto, text/event-stream;q=0.9";
+
+/// The page that asks whether it may call. Nobody has a page there.
+pub(crate) const ORIGIN: &str = "https://threadline-check.invalid";
+
+/// An endpoint that is looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Survey<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) address: &'a Address,
+    /// What makes ids different from those of every other check.
+    pub(crate) nonce: &'a str,
+}
+
+impl Survey<'_> {
+    /// What a step asks for the `nth` time, from 0, if it asks at all.
+    pub(crate) fn next(&self, step: Step, nth: usize, seen: &[Exchange]) -> Option<Request> {
+        if nth >= self.plan.requests_max(step) {
+            return None;
+        }
+        let needs_runs =
+            !matches!(step, Step::Visit | Step::Capabilities | Step::Preflight | Step::Text | Step::Socket);
+        if needs_runs && !has_runs(seen) {
+            return None;
+        }
+        match step {
+            Step::Visit => Some(self.get(step, self.address.http(), "text/html, */*;q=0.8")),
+            Step::Capabilities => self.capabilities(nth, seen),
+            Step::Preflight => Some(self.preflight()),
+            Step::Text => Some(self.said(step, step.name(), HELLO)),
+            Step::Protobuf => {
+                let input = input::saying(&self.ids(step.name()), HELLO);
+                Some(self.run(step, step.name(), input, PROTOBUF_PREFERRED))
+            }
+            Step::NotJson => {
+                let body = "{\"threadId\": ".to_owned();
+                Some(self.post(step, step.name(), body, None, SSE))
+            }
+            Step::Incomplete => Some(self.of(step, input::incomplete)),
+            Step::WrongValue => Some(self.of(step, input::wrong_value)),
+            Step::UnknownMembers => Some(self.of(step, input::unknown_members)),
+            Step::Roles => Some(self.of(step, |ids| input::roles(ids, &Role::SENT))),
+            Step::EachRole => self.each_role(nth, seen),
+            Step::Tools => Some(self.of(step, input::tools)),
+            Step::ToolResult => self.tool_result(seen),
+            Step::Multimodal => Some(self.of(step, input::multimodal)),
+            Step::Legacy => Some(self.of(step, input::legacy)),
+            Step::Resume => Some(self.of(step, input::unasked)),
+            Step::Families => FAMILIES.get(nth).map(|(name, text)| self.said(step, name, text)),
+            Step::Say => {
+                let text = self.plan.say.get(nth)?;
+                Some(self.said(step, &format!("say-{}", nth + 1), text))
+            }
+            Step::Answer => self.answer(seen),
+            Step::Socket => self.socket(nth, seen),
+        }
+    }
+
+    fn ids(&self, name: &str) -> Ids {
+        Ids::new(self.nonce, name)
+    }
+
+    fn get(&self, step: Step, url: String, accept: &'static str) -> Request {
+        let sent = Sent::Http { method: "GET", headers: vec![("accept", accept)], body: String::new() };
+        Request { step, name: step.name().to_owned(), url, sent, input: None }
+    }
+
+    fn capabilities(&self, nth: usize, seen: &[Exchange]) -> Option<Request> {
+        let url = match nth {
+            0 => self.address.below("capabilities"),
+            _ => {
+                let before = seen.iter().find(|exchange| exchange.request.step == Step::Capabilities);
+                before.filter(|exchange| exchange.is_refused())?;
+                self.address.at_root("capabilities")?
+            }
+        };
+        Some(self.get(Step::Capabilities, url, "application/json"))
+    }
+
+    fn preflight(&self) -> Request {
+        let headers = vec![
+            ("origin", ORIGIN),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "content-type"),
+        ];
+        let sent = Sent::Http { method: "OPTIONS", headers, body: String::new() };
+        let step = Step::Preflight;
+        Request { step, name: step.name().to_owned(), url: self.address.http(), sent, input: None }
+    }
+
+    fn of(&self, step: Step, input: impl FnOnce(&Ids) -> Value) -> Request {
+        self.run(step, step.name(), input(&self.ids(step.name())), SSE)
+    }
+
+    fn said(&self, step: Step, name: &str, text: &str) -> Request {
+        self.run(step, name, input::saying(&self.ids(name), text), SSE)
+    }
+
+    fn run(&self, step: Step, name: &str, input: Value, accept: &'static str) -> Request {
+        self.post(step, name, input.to_string(), Some(input), accept)
+    }
+
+    fn post(
+        &self,
+        step: Step,
+        name: &str,
+        body: String,
+        input: Option<Value>,
+        accept: &'static str,
+    ) -> Request {
+        let headers = vec![("content-type", "application/json"), ("accept", accept)];
+        let sent = Sent::Http { method: "POST", headers, body };
+        Request { step, name: name.to_owned(), url: self.address.http(), sent, input }
+    }
+
+    /// Roles one by one, if all together were not taken.
+    fn each_role(&self, nth: usize, seen: &[Exchange]) -> Option<Request> {
+        let together = seen.iter().find(|exchange| exchange.request.step == Step::Roles)?;
+        if is_taken(together) {
+            return None;
+        }
+        let role = *Role::SENT.get(nth)?;
+        let name = format!("role-{}", role.name());
+        let input = input::roles(&self.ids(&name), &[role]);
+        Some(self.run(Step::EachRole, &name, input, SSE))
+    }
+
+    fn tool_result(&self, seen: &[Exchange]) -> Option<Request> {
+        let called = seen.iter().find(|exchange| exchange.request.step == Step::Tools)?;
+        let before = called.request.input.as_ref()?;
+        let held = held(called)?;
+        let calls: Vec<String> = held.pending_tool_calls().iter().map(Text::to_string).collect();
+        if calls.is_empty() {
+            return None;
+        }
+        let ids = self.ids(Step::Tools.name()).next("result");
+        let input = input::tool_results(before, &ids, messages(&held), &calls);
+        Some(self.run(Step::ToolResult, Step::ToolResult.name(), input, SSE))
+    }
+
+    /// Declines to answer what a run asked. Nothing is ever approved.
+    fn answer(&self, seen: &[Exchange]) -> Option<Request> {
+        let (asked, held) = seen.iter().find_map(|exchange| {
+            let held = held(exchange)?;
+            (!held.interrupts().is_empty()).then_some((exchange, held))
+        })?;
+        let before = asked.request.input.as_ref()?;
+        let interrupts: Vec<String> = held.interrupts().iter().map(|it| it.id.to_string()).collect();
+        let ids = self.ids(&asked.request.name).next("answer");
+        let input = input::declining(before, &ids, &messages(&held), &interrupts);
+        Some(self.run(Step::Answer, Step::Answer.name(), input, SSE))
+    }
+
+    /// What is said over a WebSocket: the input of a run, and if nobody understands that, what servers with words of their own
+    /// are known to listen to.
+    fn socket(&self, nth: usize, seen: &[Exchange]) -> Option<Request> {
+        if has_runs(seen) && !self.plan.is_socket {
+            return None;
+        }
+        let before = seen.iter().filter(|exchange| exchange.request.step == Step::Socket);
+        if before.into_iter().any(|exchange| exchange.stream().is_some()) {
+            return None;
+        }
+        let ids = self.ids(Step::Socket.name());
+        let input = input::saying(&ids, HELLO);
+        let messages = vec![
+            input.to_string(),
+            json!({"type": "connect", "sessionId": ids.thread}).to_string(),
+            json!({"type": "userMessage", "sessionId": ids.thread, "messageId": "m-user", "content": HELLO})
+                .to_string(),
+        ];
+        let url = self.address.socket((nth > 0).then_some("ws"));
+        let sent = Sent::Socket { messages };
+        let step = Step::Socket;
+        Some(Request { step, name: step.name().to_owned(), url, sent, input: Some(input) })
+    }
+}
+
+/// Whether runs can be had over HTTP.
+pub(crate) fn has_runs(seen: &[Exchange]) -> bool {
+    let text = seen.iter().find(|exchange| exchange.request.step == Step::Text);
+    text.and_then(|exchange| exchange.http())
+        .is_some_and(|answer| answer.is_stream() && !answer.body.frames.is_empty())
+}
+
+/// Whether a run was begun and did not fail.
+pub(crate) fn is_taken(exchange: &Exchange) -> bool {
+    let Some(stream) = exchange.stream() else { return false };
+    !stream.frames.is_empty() && !stream.events().any(|(_, json)| fails_run(json))
+}
+
+/// What a client holds after a run.
+pub(crate) fn held(exchange: &Exchange) -> Option<Fold> {
+    let input = exchange.request.input.as_ref()?.to_string();
+    let (input, _) = RunAgentInput::read_json(&input).ok()?;
+    let mut consumer = Consumer::new(Fold::from_input(&input));
+    for (_, json) in exchange.stream()?.events() {
+        // What a client cannot take, others are told about.
+        consumer.push(json, |_| {}).ok()?;
+    }
+    Some(consumer.fold().clone())
+}
+
+/// The messages that go back to the agent. Activities do not.
+fn messages(held: &Fold) -> Vec<Value> {
+    let messages = held.messages().filter_map(|message| serde_json::from_str(&message.to_json()).ok());
+    messages.filter(|message: &Value| message["role"] != "activity").collect()
+}
