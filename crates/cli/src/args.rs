@@ -1,10 +1,13 @@
 //! What can be said on the command line.
 
+use crate::bench::BenchArgs;
+use crate::examples;
+use crate::manual::{CompletionsArgs, ManArgs};
+use crate::reach::ReachArgs;
 use crate::serve::ServeArgs;
 use crate::store::StoreCommand;
 use crate::token::TokenArgs;
 use clap::{Parser, Subcommand, ValueEnum};
-use http::{HeaderMap, HeaderName, HeaderValue};
 use std::path::PathBuf;
 use threadline_protocol::UnknownWords;
 use threadline_protocol::stages::compact::Form;
@@ -38,6 +41,7 @@ Examples:
   threadline compact --form snapshot events.jsonl
   threadline fold recording.sse
   threadline check --format sarif recording.sse > findings.sarif
+  threadline check http://127.0.0.1:9000/agent
   threadline import recording.sse && threadline threads
   threadline show my-thread --at 17
   threadline export my-thread --form compact
@@ -46,35 +50,54 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[command(after_long_help = examples::SERVE)]
     Serve(ServeArgs),
     #[command(flatten)]
     Filter(Filter),
     #[command(flatten)]
     Store(StoreCommand),
     Token(TokenArgs),
+    /// Put a server under load, and say how long it takes: runs, followers, history
+    #[command(after_long_help = examples::BENCH)]
+    Bench(BenchArgs),
+    /// Write what a shell completes commands with to standard output
+    #[command(after_long_help = examples::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write manual pages into a directory, one for each command
+    #[command(after_long_help = examples::MAN)]
+    Man(ManArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Filter {
     /// Rewrite a stream of events in another format
+    #[command(after_long_help = examples::CONVERT)]
     Convert(ConvertArgs),
     /// Put events of AG-UI 0.x into the words of 1.0
+    #[command(after_long_help = examples::TRANSLATE)]
     Translate(CommonArgs),
     /// Drop, strip and refuse what AG-UI 1.0 does not describe, as a 1.0 client does
+    #[command(after_long_help = examples::ENFORCE)]
     Enforce(EnforceArgs),
     /// Replace chunks by the starts, contents and ends that they stand for
+    #[command(after_long_help = examples::EXPAND)]
     Expand(CommonArgs),
     /// Merge pieces of messages, arguments, activities and state: an equivalent, shorter stream
+    #[command(after_long_help = examples::COMPACT)]
     Compact(CompactArgs),
     /// Make a stream legal that breaks the rules: add missing starts and ends, drop what means nothing
+    #[command(after_long_help = examples::REPAIR)]
     Repair(CommonArgs),
     /// Remove from each run's input the messages that the runs before it hold
+    #[command(after_long_help = examples::NORMALISE)]
     Normalise(CommonArgs),
     /// Print what a client holds after the stream: messages, state, and what is pending, as JSON
+    #[command(after_long_help = examples::FOLD)]
     Fold(FoldArgs),
     /// Say what is wrong with a stream or a live endpoint, how much it matters, and what to do about it
     ///
     /// Of a URL, runs are asked for: what will be sent is said before, and asked about unless the endpoint is on this machine.
+    #[command(after_long_help = examples::CHECK)]
     Check(CheckArgs),
 }
 
@@ -154,9 +177,6 @@ pub(crate) struct CheckArgs {
     pub(crate) live: LiveArgs,
 }
 
-/// How long a run of an endpoint may take, in seconds.
-const LIVE_TIMEOUT: u64 = 60;
-
 /// How an endpoint is looked at.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "If IN is a URL")]
@@ -164,41 +184,18 @@ pub(crate) struct LiveArgs {
     /// Say this in a run of its own, to bring forth what the agent does then; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub(crate) say: Vec<String>,
-    /// Send this with every request; may be repeated
-    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
-    headers: Vec<(HeaderName, HeaderValue)>,
-    /// How long a run may take, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = LIVE_TIMEOUT, value_parser = clap::value_parser!(u64).range(1..=3_600))]
-    pub(crate) timeout: u64,
     /// Say what would be sent, and send nothing
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Do not ask, also if the endpoint is not on this machine
-    #[arg(long, short)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
 }
 
 impl LiveArgs {
-    pub(crate) fn headers(&self) -> HeaderMap {
-        self.headers.iter().cloned().collect()
-    }
-
     /// Whether anything was said that is only for endpoints.
     pub(crate) const fn is_given(&self) -> bool {
-        !self.say.is_empty()
-            || !self.headers.is_empty()
-            || self.timeout != LIVE_TIMEOUT
-            || self.plan
-            || self.yes
+        !self.say.is_empty() || self.plan || self.reach.is_given()
     }
-}
-
-fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let (name, value) = text.split_once(':').ok_or("no : in it")?;
-    let name = HeaderName::try_from(name.trim()).map_err(|error| error.to_string())?;
-    let mut value = HeaderValue::try_from(value.trim()).map_err(|error| error.to_string())?;
-    value.set_sensitive(true);
-    Ok((name, value))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -7,6 +7,7 @@ mod paint;
 mod sarif;
 mod text;
 
+use crate::address::Address;
 use crate::args::{CheckArgs, CheckFormat};
 use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report, Severity};
@@ -17,7 +18,7 @@ use threadline_protocol::check::{CheckReport, Checker, Finding, Verdict};
 use threadline_protocol::codec::Place;
 
 pub(crate) fn run(options: &CheckArgs, report: &mut Report<'_>) -> Result<(), Failure> {
-    if let Some(url) = options.source.input.to_str().filter(|input| live::Address::is_meant(input)) {
+    if let Some(url) = options.source.input.to_str().filter(|input| Address::is_meant(input)) {
         return live::run(url, options, report);
     }
     if options.live.is_given() {

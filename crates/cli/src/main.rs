@@ -1,15 +1,20 @@
 //! The `threadline` binary.
 
+mod address;
 mod args;
+mod bench;
 mod check;
 mod compact;
 mod convert;
 mod enforce;
 mod events;
+mod examples;
 mod expand;
 mod fold;
+mod manual;
 mod normalise;
 mod progress;
+mod reach;
 mod repair;
 mod report;
 mod serve;
@@ -31,6 +36,9 @@ fn main() -> ExitCode {
         Command::Filter(filter) => run_filter(&filter),
         Command::Token(args) => token::run(&args),
         Command::Store(command) => store::run(&command),
+        Command::Bench(args) => bench::run(&args),
+        Command::Completions(args) => manual::run_completions(&args),
+        Command::Man(args) => manual::run_man(&args),
     }
 }
 

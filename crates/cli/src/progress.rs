@@ -14,6 +14,8 @@ const BAR_WIDTH: u64 = 24;
 pub(crate) struct Progress {
     total: u64,
     done: u64,
+    /// What is counted; bytes, if nothing else is.
+    things: Option<&'static str>,
     started: Instant,
     drawn: Instant,
 }
@@ -36,8 +38,13 @@ impl Progress {
         (is_seen && bytes > FILE_BYTES_MIN).then(|| Self::new(bytes, now()))
     }
 
+    /// The same for things that are done one by one.
+    pub(crate) fn of_things(count: u64, things: &'static str) -> Option<Self> {
+        io::stderr().is_terminal().then(|| Self { things: Some(things), ..Self::new(count, now()) })
+    }
+
     const fn new(total: u64, now: Instant) -> Self {
-        Self { total, done: 0, started: now, drawn: now }
+        Self { total, done: 0, things: None, started: now, drawn: now }
     }
 
     /// Counts what was read or written. Gives a line to show if it is time for one.
@@ -51,7 +58,7 @@ impl Progress {
             return None;
         }
         self.drawn = now;
-        Some(render(self.done, self.total, now.duration_since(self.started)))
+        Some(render(self.done, self.total, self.things, now.duration_since(self.started)))
     }
 }
 
@@ -63,17 +70,20 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The line: a bar, percent, megabytes a second and the time that is left. A file may grow while it is read.
-fn render(done: u64, total: u64, elapsed: Duration) -> String {
+/// The line: a bar, percent, megabytes or things a second and the time that is left. A file may grow while it is read.
+fn render(done: u64, total: u64, things: Option<&str>, elapsed: Duration) -> String {
     let done = done.min(total);
     let share = |of: u64| u128::from(done) * u128::from(of) / u128::from(total.max(1));
     let millis = elapsed.as_millis().max(1);
-    let bytes_a_second = (u128::from(done) * 1_000 / millis).max(1);
-    let left = u128::from(total - done) / bytes_a_second;
+    let rate = (u128::from(done) * 1_000 / millis).max(1);
+    let left = u128::from(total - done) / rate;
     let bar: String =
         (0..BAR_WIDTH).map(|at| if u128::from(at) < share(BAR_WIDTH) { '#' } else { '.' }).collect();
-    let megabytes = bytes_a_second / 1_000_000;
-    format!("[{bar}] {:3}% {megabytes} MB/s {}:{:02} left", share(100), left / 60, left % 60)
+    let speed = match things {
+        None => format!("{} MB/s", rate / 1_000_000),
+        Some(things) => format!("{rate} {things}/s"),
+    };
+    format!("[{bar}] {:3}% {speed} {}:{:02} left", share(100), left / 60, left % 60)
 }
 
 #[cfg(test)]
@@ -84,20 +94,24 @@ mod tests {
     fn a_line_says_how_far_how_fast_and_how_long() {
         let second = Duration::from_secs(1);
         assert_eq!(
-            render(50_000_000, 200_000_000, second),
+            render(50_000_000, 200_000_000, None, second),
             "[######..................]  25% 50 MB/s 0:03 left"
         );
         assert_eq!(
-            render(0, 200_000_000, Duration::ZERO),
+            render(0, 200_000_000, None, Duration::ZERO),
             "[........................]   0% 0 MB/s 3333333:20 left"
         );
         assert_eq!(
-            render(7_000_000, 700_000_000, second),
+            render(7_000_000, 700_000_000, None, second),
             "[........................]   1% 7 MB/s 1:39 left"
         );
+        assert_eq!(
+            render(25, 100, Some("runs"), second),
+            "[######..................]  25% 25 runs/s 0:03 left"
+        );
         // A file that grew, and one that shrank to nothing.
-        assert_eq!(render(9, 8, second), "[########################] 100% 0 MB/s 0:00 left");
-        assert_eq!(render(0, 0, second), "[........................]   0% 0 MB/s 0:00 left");
+        assert_eq!(render(9, 8, None, second), "[########################] 100% 0 MB/s 0:00 left");
+        assert_eq!(render(0, 0, None, second), "[........................]   0% 0 MB/s 0:00 left");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `threadline token`: who may call a server.
 
 use crate::args::{ReportFormat, Reporting};
+use crate::examples;
 use crate::report::{Failure, Report, printable};
 use crate::store::opened::SystemClock;
 use crate::store::time::readable;
@@ -44,10 +45,13 @@ Examples:
 #[derive(Debug, clap::Subcommand)]
 enum TokenCommand {
     /// Make a token, and print it
+    #[command(after_long_help = examples::TOKEN_CREATE)]
     Create(CreateArgs),
     /// List all tokens
+    #[command(after_long_help = examples::TOKEN_LIST)]
     List,
     /// Take tokens back, by their ids
+    #[command(after_long_help = examples::TOKEN_REVOKE)]
     Revoke {
         /// Which ones
         #[arg(value_name = "ID", required = true)]

@@ -3,7 +3,6 @@
 //! [`plan`] says what will be sent, [`survey`] decides what to ask next given what was observed, [`courier`] sends it and takes
 //! down what comes back, [`judge`] turns that into findings. Only the courier knows of connections and clocks.
 
-mod address;
 mod collect;
 mod courier;
 mod exchange;
@@ -18,6 +17,7 @@ mod survey;
 mod target;
 mod write;
 
+use crate::address::{Address, nonce};
 use crate::args::{CheckArgs, LiveArgs};
 use crate::report::{Failure, Report, Severity, printable};
 use courier::Courier;
@@ -25,12 +25,9 @@ use exchange::{Answer, Exchange};
 use outcome::Outcome;
 use plan::Plan;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::time::Duration;
 use step::Step;
 use survey::Survey;
 use threadline_protocol::check::Verdict;
-
-pub(crate) use address::Address;
 
 /// Checks an endpoint: says what will be sent, asks if that has to be asked, sends it, and writes what was found.
 pub(super) fn run(url: &str, options: &CheckArgs, report: &mut Report<'_>) -> Result<(), Failure> {
@@ -42,7 +39,7 @@ pub(super) fn run(url: &str, options: &CheckArgs, report: &mut Report<'_>) -> Re
     }
     // Whoever watches should know before it happens.
     let _ = write!(io::stderr().lock(), "{}", printed(&plan));
-    if !live.yes && !address.is_loopback() && !is_wanted()? {
+    if !live.reach.is_wanted(&address)? {
         return Ok(());
     }
     let exchanges = observe(&address, &plan, live, report)?;
@@ -60,21 +57,6 @@ fn printed(plan: &Plan) -> String {
     plan.text().lines().map(|line| printable(line) + "\n").collect()
 }
 
-/// Asks whoever sits at the terminal. Nobody else can be asked.
-fn is_wanted() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        let message = "nothing was sent: the endpoint is not on this machine, say --yes".to_owned();
-        return Err(Failure::Usage(message));
-    }
-    let mut err = io::stderr().lock();
-    write!(err, "send this? [y/N] ").and_then(|()| err.flush()).map_err(Failure::write)?;
-    let mut answer = String::new();
-    io::stdin()
-        .read_line(&mut answer)
-        .map_err(|source| Failure::Read { path: "stdin".to_owned(), source })?;
-    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
-}
-
 /// Carries out the plan, one request after the other.
 fn observe(
     address: &Address,
@@ -88,7 +70,7 @@ fn observe(
         .map_err(|error| Failure::Environment(error.to_string()))?;
     let nonce = nonce()?;
     let survey = Survey { plan, address, nonce: &nonce };
-    let courier = Courier { headers: live.headers(), timeout: Duration::from_secs(live.timeout) };
+    let courier = Courier { headers: live.reach.headers(), timeout: live.reach.timeout() };
     let is_watched = io::stderr().is_terminal();
     let mut exchanges: Vec<Exchange> = Vec::new();
     for step in Step::ALL {
@@ -111,11 +93,4 @@ fn observe(
     }
     report.erase_progress();
     Ok(exchanges)
-}
-
-/// What makes ids different from those of every other check.
-fn nonce() -> Result<String, Failure> {
-    let mut bytes = [0; 6];
-    getrandom::fill(&mut bytes).map_err(|error| Failure::Environment(error.to_string()))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

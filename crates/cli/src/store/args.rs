@@ -1,6 +1,7 @@
 //! What can be said about stores on the command line.
 
 use crate::args::{Reporting, SourceArgs};
+use crate::examples;
 use crate::report::Failure;
 use clap::{Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -10,18 +11,25 @@ use threadline_log::{Scope, ThreadId, ThreadKey};
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
     /// List the threads of a store, the last that was updated first
+    #[command(after_long_help = examples::THREADS)]
     Threads(ThreadsArgs),
     /// Show a thread: its runs, and what a client holds at any point of it
+    #[command(after_long_help = examples::SHOW)]
     Show(ShowArgs),
     /// Write threads to standard output as lines of JSON
+    #[command(after_long_help = examples::EXPORT)]
     Export(ExportArgs),
     /// Take threads in from an export, or from a recording of AG-UI events
+    #[command(after_long_help = examples::IMPORT)]
     Import(ImportArgs),
     /// Copy a thread, or a part of it, into a new one
+    #[command(after_long_help = examples::CLONE)]
     Clone(CloneArgs),
     /// Delete a thread
+    #[command(after_long_help = examples::DELETE)]
     Delete(DeleteArgs),
     /// Check everything that a store holds
+    #[command(after_long_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
 }
 

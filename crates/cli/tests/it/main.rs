@@ -1,5 +1,6 @@
 //! The `threadline` binary as a person uses it.
 
+mod bench;
 mod check;
 mod compact;
 mod convert;
@@ -7,6 +8,7 @@ mod enforce;
 mod faults;
 mod fold;
 mod live;
+mod manual;
 mod normalise;
 mod published_clients;
 mod repair;

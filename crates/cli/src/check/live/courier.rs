@@ -1,9 +1,9 @@
 //! Sends requests, and takes down what comes back. Everything that is decided is decided elsewhere.
 
-use super::address::as_http;
 use super::collect::Collector;
 use super::exchange::{Answer, Ending, Exchange, HttpAnswer, Request, Sent, Stream};
 use super::step::Sends;
+use crate::address::as_http;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use http::{HeaderMap, HeaderValue, Method};

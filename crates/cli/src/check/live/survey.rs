@@ -1,10 +1,10 @@
 //! What to ask next, given what was observed so far. It sends nothing itself.
 
-use super::address::Address;
 use super::exchange::{Exchange, Request, Sent, fails_run};
 use super::input::{self, FAMILIES, HELLO, Ids, Role};
 use super::plan::Plan;
 use super::step::Step;
+use crate::address::Address;
 use serde_json::{Value, json};
 use threadline_protocol::stages::consumer::Consumer;
 use threadline_protocol::stages::fold::Fold;

@@ -83,7 +83,7 @@ fn nobody_is_asked_but_this_machine_unless_it_is_said() {
     let ran = checked("http://192.0.2.1:9/agent", &[]);
     assert_eq!(ran.code, 2);
     assert!(
-        ran.stderr.ends_with("nothing was sent: the endpoint is not on this machine, say --yes\n"),
+        ran.stderr.ends_with("nothing was sent: the server is not on this machine, say --yes\n"),
         "{}",
         ran.stderr
     );

@@ -1,5 +1,6 @@
 //! Where an endpoint is, and what lies beside it.
 
+use crate::report::Failure;
 use http::Uri;
 use std::net::IpAddr;
 
@@ -81,6 +82,13 @@ impl Address {
 /// The same place over HTTP, for who connects.
 pub(crate) fn as_http(url: &str) -> String {
     url.strip_prefix("ws").map_or_else(|| url.to_owned(), |rest| format!("http{rest}"))
+}
+
+/// What makes the ids of one command different from those of every other.
+pub(crate) fn nonce() -> Result<String, Failure> {
+    let mut bytes = [0; 6];
+    getrandom::fill(&mut bytes).map_err(|error| Failure::Environment(error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
