@@ -3,7 +3,7 @@
 use super::aims::AIMS;
 use super::asks::{self, Answers, CLIENTS};
 use super::copilotkit::CopilotKit;
-use super::crowd::{Crowd, Stage, followers, noisy, overload, slow, transfer};
+use super::crowd::{Crowd, Stage, followers, leave_the_first, noisy, overload, slow, transfer};
 use super::runs::{self, Throughput};
 use super::threadline::Threadline;
 use super::upstream::{self, FLOOD_PATH, Repertoire, Script};
@@ -131,7 +131,8 @@ pub fn report(
     let crowd = [Part::Followers, Part::Overload, Part::Noisy, Part::Slow, Part::Transfer];
     if only.iter().any(|part| crowd.contains(part)) || (only.is_empty() && program.is_ok()) {
         let agent = upstream::start(Repertoire::new(vec![Script::new(0, SHORT_RUN_EVENTS)?], scale))?;
-        let stage = Stage { program: program?, agent: agent.address, folder: &folder, world: &world };
+        let (program, is_apart) = (program?, leave_the_first());
+        let stage = Stage { program, agent: agent.address, folder: &folder, world: &world, is_apart };
         for (part, measure) in crowd.into_iter().zip([followers, overload, noisy, slow, transfer]) {
             if is_wanted(part) {
                 tables.push(measure(&stage, scale.crowd)?);

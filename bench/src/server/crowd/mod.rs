@@ -1,5 +1,6 @@
 //! Many connections at once, in front of a server in a process of its own, so that its memory and its time are its own.
 
+mod apart;
 mod followers;
 mod noisy;
 mod overload;
@@ -7,6 +8,7 @@ mod program;
 mod slow;
 mod transfer;
 
+pub(super) use apart::leave_the_first;
 pub(super) use followers::followers;
 pub(super) use noisy::noisy;
 pub(super) use overload::overload;
@@ -35,4 +37,16 @@ pub(super) struct Stage<'s> {
     pub(super) agent: SocketAddr,
     pub(super) folder: &'s Folder,
     pub(super) world: &'s Runtime,
+    /// Whether the server has the first processor for itself.
+    pub(super) is_apart: bool,
+}
+
+impl Stage<'_> {
+    /// Who runs where, for the notes of tables.
+    fn processors(&self) -> &'static str {
+        match self.is_apart {
+            true => "The server has one processor for itself, who asks and the agents have the others.",
+            false => "Who asks is on the same processors, and what it takes is missing from the server.",
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::quantiles::Quantiles;
 use crate::server::plans::{OURS, row};
 use crate::table::{Cell, Table, columns};
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How many requests a second one user may send.
@@ -23,38 +24,49 @@ pub(in crate::server) fn noisy(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Ta
     let program = Program::start(stage, "noisy", &settings)?;
     let (others, noisy) = (Asker::new(program.address, "ann"), Asker::new(program.address, "bob"));
     let time = crowd.time.min(Duration::from_secs(10));
-    let calm = stage.world.block_on(others.open_loop(OTHERS_PER_SECOND, time))?;
-    let (beside, _) = stage.world.block_on(async {
-        tokio::try_join!(
-            others.open_loop(OTHERS_PER_SECOND, crowd.time),
-            noisy.open_loop(PER_SECOND * TIMES, crowd.time)
-        )
-    })?;
-    let goodput = beside.per_second(crowd.time) / calm.per_second(time);
-    let (usual, times) = (Quantiles::of(calm.done), Quantiles::of(beside.done));
+    let alone = stage.world.block_on(others.open_loop(OTHERS_PER_SECOND, time))?;
+    let beside = |times: f64, time: Duration| {
+        let (others, noisy) = (Arc::clone(&others), Arc::clone(&noisy));
+        stage.world.block_on(async move {
+            tokio::try_join!(
+                others.open_loop(OTHERS_PER_SECOND, time),
+                noisy.open_loop(PER_SECOND * times, time)
+            )
+        })
+    };
+    let (behaved, _) = beside(1.0, time)?;
+    let (beside, _) = beside(TIMES, crowd.time)?;
+    let goodput = beside.per_second(crowd.time) / alone.per_second(time);
+    let [alone, behaved, beside] = [alone, behaved, beside].map(|served| Quantiles::of(served.done));
     Ok(Table {
         title: format!("Noisy: a user at {TIMES} times its limit beside another"),
         note: format!(
-            "Each may send {PER_SECOND} requests a second. One asks for {OTHERS_PER_SECOND} runs of 200 events a second, first alone, then beside one who asks for \
-             {TIMES} times its limit, and is served as much as that and refused the rest."
+            "Each may send {PER_SECOND} requests a second. One asks for {OTHERS_PER_SECOND} runs of 200 events a second: first alone, then beside one who asks for as many as it \
+             may, then beside one who asks for {TIMES} times its limit, and is served as much as that and refused the rest. What that makes worse is told \
+             against the second. {}",
+            stage.processors()
         ),
         columns: columns(&[
             "goodput",
-            "p50 ms before",
+            "p50 ms alone",
+            "p50 ms beside 1x",
             "p50 ms",
-            "p99 ms before",
+            "p99 ms alone",
+            "p99 ms beside 1x",
             "p99 ms",
-            "p99 against before",
+            "p99 against 1x",
         ]),
         rows: vec![row(
             OURS,
             vec![
                 Cell::Fine(goodput),
-                Cell::Fine(usual.p50 / 1e3),
-                Cell::Fine(times.p50 / 1e3),
-                Cell::Fine(usual.p99 / 1e3),
-                Cell::Fine(times.p99 / 1e3),
-                Cell::Fine(times.p99 / usual.p99),
+                Cell::Fine(alone.p50 / 1e3),
+                Cell::Fine(behaved.p50 / 1e3),
+                Cell::Fine(beside.p50 / 1e3),
+                Cell::Fine(alone.p99 / 1e3),
+                Cell::Fine(behaved.p99 / 1e3),
+                Cell::Fine(beside.p99 / 1e3),
+                Cell::Fine(beside.p99 / behaved.p99),
             ],
         )],
     })

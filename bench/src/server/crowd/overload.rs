@@ -146,8 +146,8 @@ pub(in crate::server) fn overload(stage: &Stage<'_>, crowd: Crowd) -> io::Result
         note: format!(
             "Runs of 200 events on threads of their own. First as many clients as runs may go on at once ({RUNS_MAX}), each with one run after \
              the other; then {TIMES} times as many runs a second as that came to, whether they are served or not, by who does \
-             not wait before it asks again. Goodput is runs a second against before. Who asks is on the same processors, and what \
-             it takes is missing from the server."
+             not wait before it asks again. Goodput is runs a second against before. {}",
+            stage.processors()
         ),
         columns: columns(&[
             "runs/s before",

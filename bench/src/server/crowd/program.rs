@@ -1,6 +1,7 @@
 //! The server as a person starts it.
 
 use super::Stage;
+use super::apart::on_the_first;
 use crate::disk::Folder;
 use crate::server::upstream::{BULK, FRESH, HOLD, path};
 use std::fs;
@@ -28,7 +29,9 @@ impl Program {
             config += &format!("[agents.{name}]\nurl = \"http://{}{}\"\n", stage.agent, path(name));
         }
         fs::write(dir.path().join("threadline.toml"), config)?;
-        let mut process = Command::new(fs::canonicalize(stage.program)?)
+        let program = fs::canonicalize(stage.program)?;
+        let mut command = if stage.is_apart { on_the_first(program) } else { Command::new(program) };
+        let mut process = command
             .args(["serve", "--listen", "127.0.0.1:0", "--store", "store", "--log", "error"])
             .current_dir(dir.path())
             .stdin(Stdio::null())

@@ -52,10 +52,20 @@ pub(in crate::server) fn slow(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Tab
     let (usual, times) = (Quantiles::of(calm.done), Quantiles::of(busy.done));
     Ok(Table {
         title: format!("Slow connections: {SLOW} beside {CLIENTS} others"),
-        note: "Half of them send a request a byte a second, half ask for a run and read a byte of it a second. Those who are let go come again. \
-               Goodput is what the others get, against before."
-            .to_owned(),
-        columns: columns(&["goodput", "p50 ms before", "p50 ms", "p99 ms before", "p99 ms", "MiB before", "peak MiB"]),
+        note: format!(
+            "Half of them send a request a byte a second, half ask for a run and read a byte of it a second. Those who are let go come again. \
+             Goodput is what the others get, against before. {}",
+            stage.processors()
+        ),
+        columns: columns(&[
+            "goodput",
+            "p50 ms before",
+            "p50 ms",
+            "p99 ms before",
+            "p99 ms",
+            "MiB before",
+            "peak MiB",
+        ]),
         rows: vec![row(
             OURS,
             vec![
