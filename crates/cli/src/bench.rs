@@ -102,7 +102,8 @@ fn plan(args: &BenchArgs) -> String {
         text += &format!(", then one more with {} followers", args.followers);
     }
     if args.history > 0 {
-        text += &format!(", then asks {} times for history", args.history);
+        // Where it is has to be found out.
+        text += &format!(", then asks up to {} times for history", args.history + 2);
     }
     text
 }

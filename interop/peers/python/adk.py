@@ -104,6 +104,8 @@ def main():
             add_adk_fastapi_endpoint(app, wrapped, path=path)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    # Whoever is told the address may come before the server is up, and waits.
+    listener.listen(128)
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
     threading.Thread(target=end_with_stdin, args=(server,), daemon=True).start()
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)

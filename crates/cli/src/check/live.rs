@@ -25,7 +25,6 @@ use exchange::{Answer, Exchange};
 use outcome::Outcome;
 use plan::Plan;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use step::Step;
 use survey::Survey;
 use threadline_protocol::check::Verdict;
 
@@ -73,23 +72,19 @@ fn observe(
     let courier = Courier { headers: live.reach.headers(), timeout: live.reach.timeout() };
     let is_watched = io::stderr().is_terminal();
     let mut exchanges: Vec<Exchange> = Vec::new();
-    for step in Step::ALL {
-        for nth in 0.. {
-            let Some(request) = survey.next(step, nth, &exchanges) else { break };
-            if is_watched {
-                report.show_progress(&format!("{}: {}", request.name, step.purpose()));
-            }
-            let exchange = runtime
-                .block_on(courier.carry(request))
-                .map_err(|error| Failure::Usage(error.to_string()))?;
-            // An endpoint that was there and is gone is a finding, one that never was is none.
-            if let (Answer::Nothing { why, is_unreachable: true }, true) =
-                (&exchange.answer, exchanges.is_empty())
-            {
-                return Err(Failure::Environment(format!("the endpoint cannot be asked: {why}")));
-            }
-            exchanges.push(exchange);
+    while let Some(request) = survey.next(&exchanges) {
+        if is_watched {
+            report.show_progress(&format!("{}: {}", request.name, request.step.purpose()));
         }
+        let exchange =
+            runtime.block_on(courier.carry(request)).map_err(|error| Failure::Usage(error.to_string()))?;
+        // An endpoint that was there and is gone is a finding, one that never was is none.
+        if let (Answer::Nothing { why, is_unreachable: true }, true) =
+            (&exchange.answer, exchanges.is_empty())
+        {
+            return Err(Failure::Environment(format!("the endpoint cannot be asked: {why}")));
+        }
+        exchanges.push(exchange);
     }
     report.erase_progress();
     Ok(exchanges)

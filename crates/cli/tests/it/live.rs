@@ -1,5 +1,6 @@
 //! `threadline check URL`
 
+mod adk;
 mod dialect;
 mod endpoint;
 mod good;
@@ -12,7 +13,7 @@ use std::collections::BTreeSet;
 
 /// Checks an endpoint, with these arguments more.
 fn checked(url: &str, more: &[&str]) -> Ran {
-    let mut args = vec!["check", url, "--timeout", "30"];
+    let mut args = vec!["check", url];
     args.extend_from_slice(more);
     threadline(&args, "")
 }

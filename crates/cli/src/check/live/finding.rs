@@ -3,10 +3,14 @@
 use super::exchange::Exchange;
 use super::rule::Rule;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use threadline_protocol::check::{Family, Severity};
 
 /// How much of a frame is shown.
 const TEXT_CHARS_MAX: usize = 400;
+
+/// How much of a body that holds no events.
+const BODY_CHARS_MAX: usize = 150;
 
 /// How many pieces of evidence a finding has.
 const EVIDENCE_MAX: usize = 3;
@@ -136,8 +140,8 @@ impl Evidence {
             Some(Err(error)) => error.as_str(),
             None => "the end of the stream",
         };
-        let frame = frame.is_some().then_some(at + 1);
-        Self { request: exchange.request.name.clone(), frame, text: shortened(text) }
+        let frame = frame.is_some().then(|| at + 1);
+        Self { request: exchange.request.name.clone(), frame, text: shortened(text, TEXT_CHARS_MAX) }
     }
 
     /// The head of an answer, and what its body begins with if it holds no events.
@@ -146,19 +150,19 @@ impl Evidence {
         if let Some(answer) =
             exchange.http().filter(|answer| !answer.is_stream() && !answer.body.text.is_empty())
         {
-            text = format!("{text}: {}", answer.body.text.trim());
+            text = format!("{text}: {}", shortened(answer.body.text.trim(), BODY_CHARS_MAX));
         }
-        Self { request: exchange.request.name.clone(), frame: None, text: shortened(&text) }
+        Self { request: exchange.request.name.clone(), frame: None, text: shortened(&text, TEXT_CHARS_MAX) }
     }
 
     /// Something else about an answer.
     pub(crate) fn of(exchange: &Exchange, text: &str) -> Self {
-        Self { request: exchange.request.name.clone(), frame: None, text: shortened(text) }
+        Self { request: exchange.request.name.clone(), frame: None, text: shortened(text, TEXT_CHARS_MAX) }
     }
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(TEXT_CHARS_MAX) {
+fn shortened(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
@@ -227,7 +231,9 @@ pub(crate) fn merged(findings: Vec<Finding>) -> Vec<Finding> {
         like.evidence.extend(finding.evidence);
     }
     for finding in &mut all {
-        finding.evidence.dedup();
+        // The same frame in another run shows nothing more.
+        let mut shown = BTreeSet::new();
+        finding.evidence.retain(|evidence| shown.insert(evidence.text.clone()));
         finding.evidence.truncate(EVIDENCE_MAX);
     }
     all.sort_by_key(|finding| (finding.area, std::cmp::Reverse(finding.severity)));

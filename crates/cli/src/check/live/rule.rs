@@ -256,6 +256,10 @@ rules! {
         "a run that should go well is refused",
         "a RunAgentInput that is well formed starts a run, whose failures are RUN_ERROR in the stream",
         "answer with a stream of events";
+    PlainRunFails = "plain_run_fails", Lifecycle, Note, Both,
+        "a plain run ends with an error, so that not much could be seen",
+        "a run that fails says so with RUN_ERROR, which is how it should be",
+        "check again when the agent works, or say with --say what it needs";
     LegacyRefused = "legacy_refused", Lifecycle, Error, V0,
         "a run of a client of 0.x is not taken",
         "protocolVersion is optional; an input without one is that of a client from before 1.0",

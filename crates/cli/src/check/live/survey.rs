@@ -26,8 +26,18 @@ pub(crate) struct Survey<'a> {
 }
 
 impl Survey<'_> {
+    /// What to ask next, if there is anything left to ask.
+    pub(crate) fn next(&self, seen: &[Exchange]) -> Option<Request> {
+        let last = seen.last().map_or(Step::ALL[0], |exchange| exchange.request.step);
+        let steps = Step::ALL.into_iter().skip_while(|step| *step < last);
+        steps.into_iter().find_map(|step| {
+            let nth = seen.iter().filter(|exchange| exchange.request.step == step).count();
+            self.of_step(step, nth, seen)
+        })
+    }
+
     /// What a step asks for the `nth` time, from 0, if it asks at all.
-    pub(crate) fn next(&self, step: Step, nth: usize, seen: &[Exchange]) -> Option<Request> {
+    fn of_step(&self, step: Step, nth: usize, seen: &[Exchange]) -> Option<Request> {
         if nth >= self.plan.requests_max(step) {
             return None;
         }
@@ -218,4 +228,67 @@ pub(crate) fn held(exchange: &Exchange) -> Option<Fold> {
 fn messages(held: &Fold) -> Vec<Value> {
     let messages = held.messages().filter_map(|message| serde_json::from_str(&message.to_json()).ok());
     messages.filter(|message: &Value| message["role"] != "activity").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::exchange::{Answer, Frame, HttpAnswer, Stream};
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::Duration;
+    use threadline_protocol::codec::Format;
+
+    /// An answer with these events.
+    fn stream(events: &[&str]) -> Answer {
+        let frames = events.iter().map(|json| Frame { json: Ok((*json).to_owned()), at: Duration::ZERO });
+        let body = Stream { frames: frames.collect(), format: Some(Format::Sse), ..Stream::default() };
+        Answer::Http(HttpAnswer { status: 200, headers: Vec::new(), body })
+    }
+
+    /// Whatever may come back.
+    fn answers() -> impl Strategy<Value = Answer> {
+        let refusal = HttpAnswer { status: 404, headers: Vec::new(), body: Stream::default() };
+        prop_oneof![
+            Just(Answer::Nothing { why: "nothing".to_owned(), is_unreachable: false }),
+            Just(Answer::Http(refusal)),
+            Just(stream(&[
+                r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
+                r#"{"type":"RUN_ERROR","message":"m"}"#
+            ])),
+            Just(stream(&[
+                r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
+                r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"n"}"#,
+                r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#,
+                r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"r"}]}}"#,
+            ])),
+            Just(Answer::Socket(Stream::default())),
+        ]
+    }
+
+    proptest! {
+        /// Whatever comes back, no more is sent than was announced, and nothing to anybody else.
+        #[test]
+        fn no_more_is_asked_than_was_announced(
+            answers in prop::collection::vec(answers(), 64),
+            say in prop::collection::vec("[a-z]{0,4}", 0..3),
+            is_socket in any::<bool>(),
+        ) {
+            let scheme = if is_socket { "ws" } else { "http" };
+            let url = format!("{scheme}://127.0.0.1:1/agent");
+            let (plan, address) = (Plan { url: url.clone(), say, is_socket }, Address::parse(&url).expect("a url"));
+            let survey = Survey { plan: &plan, address: &address, nonce: "n" };
+            let mut seen: Vec<Exchange> = Vec::new();
+            let mut answers = answers.into_iter();
+            while let Some(request) = survey.next(&seen) {
+                prop_assert!(request.url.split_once("://").is_some_and(|(_, rest)| rest.starts_with("127.0.0.1:1/")));
+                let answer = answers.next().expect("fewer requests than answers");
+                seen.push(Exchange { request, answer });
+            }
+            prop_assert!(seen.len() <= plan.total_max());
+            for step in Step::ALL {
+                let asked = seen.iter().filter(|exchange| exchange.request.step == step).count();
+                prop_assert!(asked <= plan.requests_max(step), "{:?}", step);
+            }
+        }
+    }
 }

@@ -100,8 +100,12 @@ async fn serve(mut tcp: TcpStream, answers: &Answers, says: Option<Says>, taken:
     }
     let Some((head, body)) = read(&mut tcp).await else { return };
     let asked = note(taken, &head, body);
+    let answer = answers(&asked);
     // A client that has heard enough is not our concern.
-    let _ = tcp.write_all(&answers(&asked)).await;
+    let _ = tcp.write_all(&answer).await;
+    if answer.windows(HELD.len()).any(|window| window == HELD.as_bytes()) {
+        while tcp.read(&mut [0; 1024]).await.is_ok_and(|len| len > 0) {}
+    }
     let _ = tcp.shutdown().await;
 }
 
@@ -157,6 +161,16 @@ pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8
         head += &format!("{name}: {value}\r\n");
     }
     [head.as_bytes(), b"\r\n", body].concat()
+}
+
+/// A comment that keeps an answer open until the client goes.
+const HELD: &str = ": held\n\n";
+
+/// Events as server-sent events that do not end.
+pub(super) fn held(events: &[String]) -> Vec<u8> {
+    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    format!("{head}{HELD}{body}").into_bytes()
 }
 
 /// Events as server-sent events.

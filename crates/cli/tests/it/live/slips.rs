@@ -1,6 +1,6 @@
 //! Endpoints that do one thing wrong each.
 
-use super::endpoint::{Asked, Endpoint, answer, refused, sse};
+use super::endpoint::{Asked, Endpoint, answer, held, refused, sse};
 use super::good::{aside, run_of, text};
 use super::{finding, report, rules};
 use serde_json::{Value, json};
@@ -77,6 +77,23 @@ fn a_body_that_breaks_or_is_empty() {
     assert!(rules(&empty).contains("no_events"), "{empty:#}");
     let page = found(|it| it.valid_input().map(|_| answer(200, &[("content-type", "text/html")], "<p>")));
     assert!(rules(&page).contains("no_run"), "{page:#}");
+}
+
+#[test]
+fn a_body_that_does_not_end() {
+    let is_failing = |it: &Asked| it.body.contains("\"content\":\"fail\"");
+    let open = found(move |it| {
+        let input = it.valid_input().filter(|_| is_failing(it))?;
+        Some(held(&run_of(&input, &text("m"))))
+    });
+    is(&open, "body_not_closed");
+    let endpoint = Endpoint::start(move |it| match (aside(it), it.valid_input()) {
+        (None, Some(input)) if is_failing(it) => held(&run_of(&input, &[])[..1]),
+        (None, Some(input)) => sse(&run_of(&input, &[])),
+        (refusal, _) => refusal.expect("an answer to what is no run"),
+    });
+    let silent = report(&endpoint.url("http"), &["--say", "fail", "--timeout", "1"]);
+    assert_eq!(rules(&silent), BTreeSet::from(["run_not_ended", "silent_run"]), "{silent:#}");
 }
 
 #[test]
@@ -206,6 +223,9 @@ fn runs() {
             .expect("text")
             .ends_with("a text message (m)")
     );
+    let fails = json!({"type": "RUN_ERROR", "message": "no model"}).to_string();
+    let fails = found(move |it| it.valid_input().map(|_| sse(std::slice::from_ref(&fails))));
+    is(&fails, "plain_run_fails");
     let undeclared = found(|it| {
         let events = run_of(&it.valid_input()?, &[]);
         Some(sse(&events

@@ -1,6 +1,6 @@
 //! How runs begin and end.
 
-use super::super::exchange::{Exchange, letters, type_of};
+use super::super::exchange::{Exchange, fails_run, letters, type_of};
 use super::super::finding::{Evidence, Finding};
 use super::super::rule::Rule;
 use super::super::step::{Sends, Step};
@@ -12,6 +12,11 @@ pub(super) fn judge(exchanges: &[Exchange]) -> Vec<Finding> {
     let runs = exchanges.iter().filter(|exchange| exchange.request.step.sends() != Sends::Refusals);
     let mut findings: Vec<Finding> =
         runs.flat_map(|exchange| [other_ids(exchange), open_at_error(exchange)]).flatten().collect();
+    let plain = exchanges.iter().filter(|exchange| exchange.request.step == Step::Text);
+    findings.extend(plain.filter_map(|exchange| {
+        let (at, _) = exchange.stream()?.events().find(|(_, json)| fails_run(json))?;
+        Some(Finding::new(Rule::PlainRunFails, Rule::PlainRunFails.summary(), Evidence::frame(exchange, at)))
+    }));
     // Words are nothing that a server may refuse.
     let said = exchanges.iter().filter(|it| matches!(it.request.step, Step::Families | Step::Say));
     if has_runs(exchanges) {

@@ -177,3 +177,50 @@ fn preflight(exchange: &Exchange) -> Option<Finding> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::exchange::{Frame, Request, Sent, Stream};
+    use super::*;
+
+    /// A run whose frames came at these times, in milliseconds.
+    fn run(times: &[u64], change: impl FnOnce(&mut HttpAnswer)) -> Vec<&'static str> {
+        let frame = |ms: &u64| Frame { json: Ok("{}".to_owned()), at: Duration::from_millis(*ms) };
+        let body = Stream {
+            frames: times.iter().map(frame).collect(),
+            format: Some(Format::Sse),
+            ..Stream::default()
+        };
+        let headers = vec![("content-type".to_owned(), "text/event-stream; charset=utf-8".to_owned())];
+        let mut answer = HttpAnswer { status: 200, headers, body };
+        change(&mut answer);
+        let sent = Sent::Http { method: "POST", headers: Vec::new(), body: String::new() };
+        let (name, url) = ("text".to_owned(), "http://localhost/".to_owned());
+        let request = Request { step: Step::Text, name, url, sent, input: None };
+        let found = judge(&[Exchange { request, answer: Answer::Http(answer) }]);
+        found.iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn what_is_held_back_is_told_from_what_is_quick_or_slow() {
+        assert_eq!(run(&[2_000, 2_001, 2_002, 2_003, 2_010], |_| {}), ["not_streamed"]);
+        assert_eq!(run(&[100, 101, 102, 103, 104], |_| {}), [""; 0]);
+        assert_eq!(run(&[2_000, 2_001, 2_002, 2_003, 2_200], |_| {}), [""; 0]);
+        assert_eq!(run(&[2_000, 2_001, 2_002], |_| {}), [""; 0]);
+    }
+
+    #[test]
+    fn how_a_stream_is_and_ends() {
+        let ends = |ending: Ending| run(&[1], |answer| answer.body.ending = ending);
+        assert_eq!(ends(Ending::OpenAfterEnd), ["body_not_closed"]);
+        assert_eq!(ends(Ending::Silent), ["silent_run"]);
+        assert_eq!(ends(Ending::Broken("x".to_owned())), ["body_cut"]);
+        assert_eq!(ends(Ending::Ended), [""; 0]);
+        assert_eq!(run(&[1], |answer| answer.body.silence_max = SILENCE_MAX), ["no_keep_alive"]);
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let compressed = run(&[1], |answer| answer.headers.push(header("content-encoding", "br")));
+        assert_eq!(compressed, ["content_encoding"]);
+        let plain = run(&[1], |answer| answer.headers.push(header("content-encoding", "identity")));
+        assert_eq!(plain, [""; 0]);
+    }
+}

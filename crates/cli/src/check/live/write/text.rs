@@ -29,7 +29,7 @@ pub(super) fn write(outcome: &Outcome, paint: Paint, out: &mut impl Write) -> io
 
 fn write_summary(outcome: &Outcome, paint: Paint, out: &mut impl Write) -> io::Result<()> {
     let line = |area: &str, observed: &str, v1: &str, v0: &str| {
-        format!("  {area:<15}{observed:<27}{v1:<27}{v0}").trim_end().to_owned()
+        format!("  {area:<15}{observed:<27}{v1:<32}{v0}").trim_end().to_owned()
     };
     writeln!(out, "\n{}", paint.bold(&line("", "observed", "for clients of 1.0", "for clients of 0.x")))?;
     for row in &outcome.summary {
