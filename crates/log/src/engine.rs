@@ -441,6 +441,12 @@ impl Engine {
         Follower::open(self, thread, incarnation, from).await
     }
 
+    /// How many followers of a thread there are in this process.
+    #[must_use]
+    pub fn followers(&self, thread: Incarnation) -> usize {
+        self.tails().followers(thread)
+    }
+
     /// What is known about a run.
     ///
     /// # Errors

@@ -149,6 +149,11 @@ impl Tails {
             && lock(&self.followed).get(&thread).is_some_and(|tail| tail.strong_count() > 0)
     }
 
+    /// How many follow a thread.
+    pub(crate) fn followers(&self, thread: Incarnation) -> usize {
+        self.get(thread).map_or(0, |tail| tail.reached.receiver_count())
+    }
+
     /// Gives durable records to who follows the thread.
     pub(crate) fn publish(&self, thread: Incarnation, records: Vec<Record>) {
         if let Some(tail) = self.get(thread) {

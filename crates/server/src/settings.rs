@@ -10,6 +10,7 @@ use crate::duration::optional_duration;
 use axum::http::Uri;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::{BTreeMap, HashSet};
+use std::net::IpAddr;
 use std::time::Duration;
 use thiserror::Error;
 use threadline_log::delivery::UnknownEvents;
@@ -104,7 +105,9 @@ impl Settings {
             if !is_path {
                 return Err(SettingsError::Path(path.clone()));
             }
-            let is_ours = path.starts_with("/agents/") || path.starts_with("/v1/");
+            let is_page = path == "/" && (path == capabilities || path == socket);
+            let is_ours =
+                is_page || ["/agents/", "/assets/", "/v1/"].iter().any(|ours| path.starts_with(ours));
             if path != base && (is_ours || !taken.insert(path)) {
                 return Err(SettingsError::PathTaken(path.clone()));
             }
@@ -435,6 +438,32 @@ pub struct HttpSettings {
     pub connections_per_address_max: usize,
     /// Whether there are WebSockets.
     pub websocket: bool,
+    /// Whether the inspector is at `/`.
+    pub inspector: Inspector,
+}
+
+/// Where the inspector is shown. It is a page that asks what anybody may ask who may: it needs no token, what it shows does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inspector {
+    /// If the server listens where only this machine can reach it. Whoever opens the listener says so, by [`Self::on`].
+    #[default]
+    Loopback,
+    /// Wherever it listens.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+impl Inspector {
+    /// What it comes to for a server that listens on this address.
+    #[must_use]
+    pub const fn on(self, address: IpAddr) -> Self {
+        match self {
+            Self::Loopback if !address.is_loopback() => Self::Never,
+            said => said,
+        }
+    }
 }
 
 impl Default for HttpSettings {
@@ -453,6 +482,7 @@ impl Default for HttpSettings {
             connections_max: 10_000,
             connections_per_address_max: 0,
             websocket: true,
+            inspector: Inspector::default(),
         }
     }
 }

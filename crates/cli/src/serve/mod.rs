@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::{Engine, MemoryStore, Options, Store};
 use threadline_server::access::{Authority, watch};
-use threadline_server::settings::{Mode, RunSettings};
+use threadline_server::settings::{Inspector, Mode, RunSettings};
 use threadline_server::{App, Settings, keep_up, router, serve_with};
 use tokio::net::TcpListener;
 use traces::Traces;
@@ -137,9 +137,10 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     served.map_err(Failure::write)
 }
 
-/// The settings, with no more connections than there are descriptors for.
+/// The settings, with no more connections than there are descriptors for, and no inspector where others can reach it unasked.
 fn settings(config: &Config) -> Settings {
     let mut settings = config.settings.clone();
+    settings.http.inspector = settings.http.inspector.on(config.listen.ip());
     let wanted = settings.http.connections_max;
     if let Some(max) = descriptors::take_all(settings.limits.runs_max).filter(|max| *max < wanted) {
         tracing::debug!(wanted, max, "fewer connections are let in, for want of file descriptors");
@@ -157,6 +158,9 @@ fn greet(config: &Config, app: &App, address: &str) -> io::Result<()> {
         writeln!(out, "  agent  {name}{default}: http://{address}{base}/agents/{name}")?;
     }
     writeln!(out, "  store  {}", shown(&config.store))?;
+    if app.settings().http.inspector != Inspector::Never {
+        writeln!(out, "  page   http://{address}{base}/")?;
+    }
     if let Some(promise) = weaker_promise(&config.settings.runs) {
         writeln!(out, "  mode   {promise}")?;
     }

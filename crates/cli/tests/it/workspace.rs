@@ -11,12 +11,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("threadline-agent", &["threadline-protocol"]),
     ("threadline-client", &["threadline-protocol"]),
     ("threadline-evidence", &["threadline-protocol"]),
+    ("threadline-inspector", &[]),
     (
         "threadline-server",
         &[
             "threadline-agent",
             "threadline-client",
             "threadline-evidence",
+            "threadline-inspector",
             "threadline-log",
             "threadline-protocol",
         ],

@@ -92,6 +92,13 @@ impl Engine {
 }
 
 impl Exporter {
+    /// Of all runs only this one, where each is told by itself: in the compact form.
+    #[must_use]
+    pub fn with_run(mut self, run: RunNo) -> Self {
+        self.waiting.retain(|waiting| *waiting == run);
+        self
+    }
+
     /// The next lines, of which none is cut. None if that was all.
     ///
     /// # Errors

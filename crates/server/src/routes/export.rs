@@ -5,6 +5,7 @@ use super::parameters::{Name, Parameters};
 use crate::access::Caller;
 use crate::app::App;
 use crate::error::{Code, Refusal};
+use crate::input::run_of_query;
 use crate::openapi::{Operation, shapes};
 use crate::stream::reader::Cut;
 use axum::body::Body;
@@ -23,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Options {
     #[serde(default)]
     form: Form,
+    /// Only this run.
+    run: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -43,9 +46,10 @@ pub(super) fn about() -> Operation {
             "Every record as it came, which is what import takes; or AG-UI events, compacted.",
             forms,
         )
+        .query("run", "Only this run, in the compact form.", shapes::id())
         .answers(StatusCode::OK, "Lines, as many as the first one says.", [(body::LINES[0], shapes::lines())])
         .reads()
-        .refuses(&[Code::ThreadNotFound])
+        .refuses(&[Code::ThreadNotFound, Code::RunNotFound])
 }
 
 /// A thread, a part at a time.
@@ -63,6 +67,12 @@ pub(super) async fn export(
         Form::Snapshot => ExportForm::Snapshot,
     };
     let mut exporter = app.engine().export(&thread, form).await?;
+    if let Some(run) = &options.run {
+        if form != ExportForm::Compact {
+            return Err(Refusal::new(Code::InvalidParameter, "run is for the compact form"));
+        }
+        exporter = exporter.with_run(app.engine().run_named(&thread, &run_of_query(run)?).await?.no);
+    }
     // What cannot be begun is refused; what cannot be gone on with is cut off.
     let first = exporter.next().await?;
     let parts = Parts { exporter, first, stopping: app.stopping().clone(), is_cut: false };

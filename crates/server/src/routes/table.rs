@@ -1,14 +1,15 @@
 //! Which route is where, and who may use it.
 
 use super::{
-    append, attach, cancel, changes, clone, discovery, export, health, history, hosts, import, leftover,
-    metrics, observe, openapi, origins, records, run, runs, snapshots, socket, threads, tickets,
+    append, attach, cancel, changes, clone, discovery, export, findings, health, history, hosts, import,
+    inspector, leftover, live, metrics, observe, openapi, origins, records, run, runs, snapshots, socket,
+    threads, tickets,
 };
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::openapi::{Operation, document};
-use crate::settings::Settings;
+use crate::settings::{Inspector, Settings};
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware;
@@ -97,6 +98,8 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     table.get("/v1/threads/{thread}/state", read, snapshots::state, snapshots::about_state());
     table.get("/v1/threads/{thread}/runs", read, runs::list, runs::about_list());
     table.get("/v1/threads/{thread}/runs/{run}", read, runs::one, runs::about_one());
+    table.get("/v1/threads/{thread}/runs/{run}/findings", read, findings::findings, findings::about());
+    table.get("/v1/threads/{thread}/live", read, live::live, live::about());
     table.post("/v1/threads/{thread}/clone", run, clone::clone, clone::about());
     table.get("/v1/threads/{thread}/export", read, export::export, export::about());
     table.post("/v1/import", admin, import::import, import::about());
@@ -104,6 +107,10 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     table.post("/v1/tickets", read, tickets::issue, tickets::about());
     if settings.metrics.enabled {
         table.get("/metrics", admin.filter(|_| !settings.metrics.public), metrics::figures, metrics::about());
+    }
+    if settings.http.inspector != Inspector::Never {
+        table.get("/", None, inspector::page, inspector::about_page());
+        table.get("/assets/{name}", None, inspector::asset, inspector::about_asset());
     }
     table.get("/openapi.json", None, openapi::described, openapi::about());
     table.get("/healthz", None, health::alive, health::about_alive());

@@ -12,6 +12,8 @@ mod examples;
 mod harness;
 mod history;
 mod hostile_input;
+mod inspecting;
+mod inspector;
 mod interrupts;
 mod large_bodies;
 mod load;
