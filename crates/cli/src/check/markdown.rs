@@ -39,12 +39,21 @@ pub(super) fn write(checked: &Checked, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Text of somebody else's on one line, in which nothing is markup.
+/// Text on one line in which nothing is markup but `code`, which messages quote names in.
 pub(super) fn cell(text: &str) -> String {
+    let text = printable(text);
+    // One that nothing ends would let everything behind it through.
+    let is_balanced = text.matches('`').count().is_multiple_of(2);
     let mut out = String::with_capacity(text.len());
-    for letter in printable(text).chars() {
-        // Text of ours has `code` in it, which nobody else's can end.
-        if matches!(letter, '|' | '<' | '>' | '[' | ']' | '*' | '_' | '\\' | '#' | '!') {
+    let mut is_code = false;
+    for letter in text.chars() {
+        is_code ^= letter == '`' && is_balanced;
+        let is_markup = match letter {
+            '|' => true,
+            '`' => !is_balanced,
+            letter => !is_code && matches!(letter, '<' | '>' | '[' | ']' | '*' | '_' | '\\' | '#' | '!'),
+        };
+        if is_markup {
             out.push('\\');
         }
         out.push(letter);
@@ -72,6 +81,8 @@ mod tests {
     #[test]
     fn nothing_of_others_is_markup() {
         assert_eq!(cell("a|<b>\n*c*"), "a\\|\\<b\\>\\\\n\\*c\\*");
+        assert_eq!(cell("`a_b` is *`c_d`*"), "`a_b` is \\*`c_d`\\*");
+        assert_eq!(cell("a ` <b>"), "a \\` \\<b\\>");
         assert_eq!((inline("a|b").as_str(), inline("a`b").as_str()), ("`a\\|b`", "`` a`b ``"));
         assert_eq!(fenced("a ``` b"), "````\na ``` b\n````");
     }

@@ -33,10 +33,24 @@ fn runs_followers_and_history_are_counted_and_timed() {
             let buckets = part["wholeStream"]["buckets"].as_array().expect("buckets").iter();
             assert_eq!(buckets.filter_map(|bucket| bucket["count"].as_u64()).sum::<u64>(), count);
         }
-        // A history has three events, whatever the run had; each thread was asked for one that it has.
+        // A history has three events, whatever the run had.
         assert_eq!(figures["history"]["events"], 60);
         assert!(figures["runs"]["events"].as_u64().expect("a number") > 12 * 5);
     }
+}
+
+#[test]
+fn histories_are_those_of_the_runs() {
+    let dir = tempdir().expect("a directory");
+    let served = Served::start(dir.path(), "");
+    let url = format!("http://{}/agui", served.address());
+    let bytes = |histories: &str| {
+        let (_, figures) = figures(&url, &["--runs", "1", "--history", histories]);
+        figures["history"]["bytes"].as_u64().expect("a number")
+    };
+    // That of a thread which is not there is about half as long.
+    let (one, four) = (bytes("1"), bytes("4"));
+    assert!(four * 10 > one * 36, "{one}, {four}");
 }
 
 #[test]

@@ -118,6 +118,11 @@ impl Exchange {
         }
     }
 
+    /// Whether there was an answer, whatever it says.
+    pub(crate) const fn is_answered(&self) -> bool {
+        !matches!(self.answer, Answer::Nothing { .. })
+    }
+
     /// Whether it was refused before a run began.
     pub(crate) fn is_refused(&self) -> bool {
         self.http().is_some_and(|answer| !(200..300).contains(&answer.status))

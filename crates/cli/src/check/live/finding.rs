@@ -239,3 +239,40 @@ pub(crate) fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     all.sort_by_key(|finding| (finding.area, std::cmp::Reverse(finding.severity)));
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(rule: Rule, event_type: &str, path: &str, text: &str) -> Finding {
+        let evidence = Evidence { request: "text".to_owned(), frame: Some(1), text: text.to_owned() };
+        let mut finding = Finding::new(rule, "m", evidence).with_type(Some(event_type));
+        path.clone_into(&mut finding.path);
+        finding
+    }
+
+    #[test]
+    fn the_same_is_said_once_with_what_shows_it() {
+        let all = merged(vec![
+            found(Rule::EventId, "A", "/x/0", "one"),
+            found(Rule::CustomEvent, "C", "", "three"),
+            found(Rule::EventId, "B", "/x/7", "one"),
+            found(Rule::EventId, "A", "/x/7", "two"),
+            found(Rule::PatchForDelta, "A", "/patch", "four"),
+        ]);
+        let rules: Vec<&str> = all.iter().map(|finding| finding.rule).collect();
+        // By area, errors first.
+        assert_eq!(rules, ["patch_for_delta", "event_id", "custom_event"]);
+        let [_, merged, _] = all.as_slice() else { panic!("{all:?}") };
+        assert_eq!((merged.count, merged.path.as_str()), (3, "/x/*"));
+        assert_eq!(merged.types, ["A", "B"]);
+        let shown: Vec<&str> = merged.evidence.iter().map(|evidence| evidence.text.as_str()).collect();
+        assert_eq!(shown, ["one", "two"]);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_letters() {
+        assert_eq!(shortened("äöü", 2), "äö…");
+        assert_eq!(shortened("äöü", 3), "äöü");
+    }
+}

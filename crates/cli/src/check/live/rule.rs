@@ -79,6 +79,10 @@ rules! {
         "a RunAgentInput that is posted is not answered by events",
         "POST of a RunAgentInput is answered by 200 and text/event-stream",
         "take a RunAgentInput by POST, and answer with a stream of events";
+    NoAnswer = "no_answer", Transport, Error, Both,
+        "a request is not answered at all",
+        "every request has an answer; one that is refused has an error status",
+        "answer, whatever the request is, and do not fail with it";
     WebsocketOnly = "websocket_only", Transport, Error, Both,
         "there are runs over a WebSocket only",
         "the standard binding is HTTP: POST of a RunAgentInput, server-sent events back; a WebSocket may be there beside it",

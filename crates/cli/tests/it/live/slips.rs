@@ -80,6 +80,19 @@ fn a_body_that_breaks_or_is_empty() {
 }
 
 #[test]
+fn requests_that_are_not_answered_or_answered_elsewhere() {
+    // It goes away at what is no JSON, as a server does that crashes.
+    let gone = found(|it| (it.method == "POST" && it.input().is_none()).then(Vec::new));
+    is(&gone, "no_answer");
+    let advice = |status: u16, headers: &'static [(&'static str, &'static str)]| {
+        let report = found(move |it| (it.method == "POST").then(|| answer(status, headers, "")));
+        finding(&report, "no_run")["advice"].as_str().expect("advice").to_owned()
+    };
+    assert!(advice(401, &[]).contains("--header"));
+    assert!(advice(307, &[("location", "http://other/agent/")]).ends_with("http://other/agent/"));
+}
+
+#[test]
 fn a_body_that_does_not_end() {
     let is_failing = |it: &Asked| it.body.contains("\"content\":\"fail\"");
     let open = found(move |it| {

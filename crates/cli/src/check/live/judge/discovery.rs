@@ -22,7 +22,8 @@ pub(super) fn judge(exchanges: &[Exchange]) -> Vec<Finding> {
     match answered {
         Some((exchange, answer)) => findings.extend(judge_document(exchanges, exchange, answer)),
         None => {
-            if let Some(exchange) = of(exchanges, Step::Capabilities).next() {
+            if let Some(exchange) = of(exchanges, Step::Capabilities).find(|exchange| exchange.is_answered())
+            {
                 let message = "there are no capabilities";
                 findings.push(Finding::new(Rule::NoCapabilities, message, Evidence::head(exchange)));
             }

@@ -12,7 +12,7 @@ pub(super) fn judge(exchanges: &[Exchange]) -> Vec<Finding> {
     // What fails without anything special in it fails for another reason.
     let is_sound = of(exchanges, Step::Text).any(is_taken);
     let mut findings = Vec::new();
-    for exchange in exchanges.iter().filter(|_| is_sound) {
+    for exchange in exchanges.iter().filter(|exchange| is_sound && exchange.is_answered()) {
         let rule = match exchange.request.step {
             Step::UnknownMembers => Rule::UnknownMembersRefused,
             Step::Multimodal => Rule::PartsRefused,
@@ -28,7 +28,8 @@ pub(super) fn judge(exchanges: &[Exchange]) -> Vec<Finding> {
             findings.push(refused(rule, exchange));
         }
     }
-    if let Some(together) = of(exchanges, Step::Roles).find(|exchange| is_sound && !is_taken(exchange))
+    if let Some(together) =
+        of(exchanges, Step::Roles).find(|exchange| is_sound && exchange.is_answered() && !is_taken(exchange))
         && !of(exchanges, Step::EachRole).any(|exchange| !is_taken(exchange))
     {
         let message = "a history with all roles is not taken, although each role is";

@@ -20,7 +20,8 @@ pub(super) fn judge(exchanges: &[Exchange]) -> Vec<Finding> {
     // Words are nothing that a server may refuse.
     let said = exchanges.iter().filter(|it| matches!(it.request.step, Step::Families | Step::Say));
     if has_runs(exchanges) {
-        findings.extend(said.filter(|exchange| exchange.stream().is_none()).map(|exchange| {
+        let refused = said.filter(|exchange| exchange.is_answered() && exchange.stream().is_none());
+        findings.extend(refused.map(|exchange| {
             let message = format!("a run is answered by {}", exchange.head());
             Finding::new(Rule::RunFails, message, Evidence::head(exchange))
         }));

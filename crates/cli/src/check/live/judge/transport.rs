@@ -50,11 +50,35 @@ fn presence(exchanges: &[Exchange]) -> Vec<Finding> {
         }
         None => {
             let message = format!("POST of a RunAgentInput is answered by {}", text.head());
-            findings.push(Finding::new(Rule::NoRun, message, Evidence::head(text)));
+            findings
+                .push(Finding::new(Rule::NoRun, message, Evidence::head(text)).with_remedy(instead(text)));
         }
     }
     findings.extend(socket.and_then(run_agent_input));
+    findings.extend(exchanges.iter().filter_map(unanswered));
     findings
+}
+
+/// What to do about a run that is not there: it may be elsewhere, or for others.
+fn instead(text: &Exchange) -> String {
+    let answer = text.http();
+    let location =
+        answer.filter(|answer| (300..400).contains(&answer.status)).and_then(|it| it.header("location"));
+    match (location, answer.map(|answer| answer.status)) {
+        (Some(location), _) => format!("clients follow no redirects of a POST: use {location}"),
+        (None, Some(401 | 403)) => "say who is calling, with --header 'Authorization: ...'".to_owned(),
+        _ => Rule::NoRun.remedy().to_owned(),
+    }
+}
+
+/// A request without an answer. That there is no run, and no WebSocket, is said elsewhere.
+fn unanswered(exchange: &Exchange) -> Option<Finding> {
+    let Answer::Nothing { why, .. } = &exchange.answer else { return None };
+    if matches!(exchange.request.step, Step::Text | Step::Socket) {
+        return None;
+    }
+    let message = format!("a request is not answered: {why}");
+    Some(Finding::new(Rule::NoAnswer, message, Evidence::head(exchange)))
 }
 
 /// Whether the first thing that was said over a WebSocket, a RunAgentInput, brought anything but an error.
