@@ -5,7 +5,7 @@ use crate::events::{self, Command, Parsed};
 use crate::report::{Entry, Failure, Report};
 use crate::sink::{JsonSink, Layout};
 use threadline_protocol::codec::Place;
-use threadline_protocol::stages::compact::Compactor;
+use threadline_protocol::stages::compact::{Compactor, Form};
 use threadline_protocol::stages::translate::{Change, Translator};
 use threadline_protocol::{Event, Json};
 
@@ -22,13 +22,19 @@ pub(crate) fn run(options: &CompactArgs, report: &mut Report<'_>) -> Result<(), 
     events::run(
         &options.common.source,
         report,
-        Compact { translator: Translator::new(), compactor, sink: JsonSink::new(Layout::Lines) },
+        Compact {
+            translator: Translator::new(),
+            compactor,
+            form: options.form(),
+            sink: JsonSink::new(Layout::Lines),
+        },
     )
 }
 
 struct Compact {
     translator: Translator,
     compactor: Compactor<'static>,
+    form: Form,
     sink: JsonSink,
 }
 
@@ -46,7 +52,7 @@ impl Command for Compact {
         let translated = events::translated(read, &mut self.translator, Change::is_loss, place, report)?;
         let Some(received) = translated else { return Ok(()) };
         match self.compactor.push_borrowed(received.event()) {
-            Ok(settled) => write(&mut self.sink, &settled),
+            Ok(settled) => write(&mut self.sink, settled, self.form),
             Err(error) => {
                 let event_type = received.event().type_name();
                 let message = format!("left out: {error}");
@@ -60,11 +66,17 @@ impl Command for Compact {
     }
 
     fn finish(mut self, _report: &mut Report<'_>) -> Result<(), Failure> {
-        write(&mut self.sink, &self.compactor.finish())?;
+        write(&mut self.sink, self.compactor.finish(), self.form)?;
         self.sink.finish()
     }
 }
 
-fn write(sink: &mut JsonSink, events: &[Event<'_>]) -> Result<(), Failure> {
-    events.iter().try_for_each(|event| sink.event(&event.to_json()))
+fn write(sink: &mut JsonSink, events: Vec<Event<'_>>, form: Form) -> Result<(), Failure> {
+    events.into_iter().try_for_each(|mut event| {
+        // In this form the messages are restated, and the snapshot is nobody's but ours.
+        if let (Event::MessagesSnapshot(snapshot), Form::Snapshot) = (&mut event, form) {
+            snapshot.mark_synthesised();
+        }
+        sink.event(&event.to_json())
+    })
 }

@@ -29,6 +29,11 @@ impl Engine {
             }
         }
         restated.extend(compactor.finish());
+        for event in &mut restated {
+            if let Event::MessagesSnapshot(snapshot) = event {
+                snapshot.mark_synthesised();
+            }
+        }
         Ok(restated)
     }
 

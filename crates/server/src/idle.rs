@@ -57,10 +57,12 @@ impl Idle {
             .run
             .as_ref()
             .map(|run| about(&json!({ "runId": run.id.as_str(), "status": run.status().name() })));
+        let mut messages = MessagesSnapshot::new(self.fold.messages().cloned().collect::<Vec<_>>());
+        messages.mark_synthesised();
         vec![
             started(thread_id, id),
             StateSnapshot::new(self.fold.state()).into(),
-            MessagesSnapshot::new(self.fold.messages().cloned().collect::<Vec<_>>()).into(),
+            messages.into(),
             finished.into(),
         ]
     }

@@ -3,6 +3,7 @@
 use super::event;
 use crate::json::Json;
 use crate::message::Message;
+use crate::metadata::Metadata;
 use crate::patch::JsonPatch;
 
 event! {
@@ -26,5 +27,18 @@ event! {
     pub struct MessagesSnapshot = "MESSAGES_SNAPSHOT" {
         /// The messages.
         required messages: Vec<Message<'a>> = "messages";
+    }
+}
+
+impl MessagesSnapshot<'_> {
+    /// Marks a snapshot that we made from what a stream or a log says, and that no producer has sent: whoever wants to know what a
+    /// producer said must be able to tell them apart.
+    ///
+    /// # Panics
+    /// Never: what is written here is an object.
+    pub fn mark_synthesised(&mut self) {
+        let mark = Json::parse(r#"{"threadline":{"synthesised":true}}"#).expect("it is JSON");
+        let mark = Metadata::try_from(mark).expect("it is an object");
+        self.metadata = Metadata::merge(self.metadata.as_ref(), Some(&mark));
     }
 }

@@ -39,7 +39,7 @@ use crate::event::{Event, RunStarted};
 ///     [
 ///         r#"{"type":"RUN_STARTED","threadId":"t1","runId":"r1"}"#,
 ///         r#"{"type":"STATE_SNAPSHOT","snapshot":{}}"#,
-///         r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"assistant","id":"m1","content":"Hel"}]}"#,
+///         r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"assistant","id":"m1","content":"Hel"}],"metadata":{"threadline":{"synthesised":true}}}"#,
 ///         r#"{"type":"TEXT_MESSAGE_START","messageId":"m1"}"#,
 ///     ]
 /// );

@@ -23,7 +23,9 @@ pub(super) fn prelude(joiner: &Joiner) -> Vec<Event<'static>> {
     let Some(started) = &started else { return Vec::new() };
     let messages: Vec<_> = fold.messages().cloned().collect();
     let state = StateSnapshot::new(fold.state()).into();
-    let messages = MessagesSnapshot::new(messages).into();
+    let mut messages = MessagesSnapshot::new(messages);
+    messages.mark_synthesised();
+    let messages = messages.into();
     if ongoing.current_run().is_none() {
         return vec![started.clone().into(), state, messages, finished(started, fold)];
     }

@@ -140,7 +140,7 @@ fn everything_that_goes_on_is_told() {
         [
             r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[]}}"#,
             r#"{"type":"STATE_SNAPSHOT","snapshot":{"n":1}}"#,
-            r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"user","id":"u","content":"Hi"},{"role":"assistant","id":"c","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"assistant","id":"m","content":"Hel","name":"Ada","subagentRunId":"v"}]}"#,
+            r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"user","id":"u","content":"Hi"},{"role":"assistant","id":"c","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"assistant","id":"m","content":"Hel","name":"Ada","subagentRunId":"v"}],"metadata":{"threadline":{"synthesised":true}}}"#,
             &stream[1],
             &stream[2],
             &stream[3],
