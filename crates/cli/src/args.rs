@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 use crate::bench::BenchArgs;
+use crate::evidence::EvidenceArgs;
 use crate::examples;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::reach::ReachArgs;
@@ -45,6 +46,7 @@ Examples:
   threadline import recording.sse && threadline threads
   threadline show my-thread --at 17
   threadline export my-thread --form compact
+  threadline evidence derive --thread my-thread --run my-run > artifact.json
   threadline threads --server http://localhost:8000
   threadline export my-thread --server http://localhost:8000 | threadline import --store copy";
 
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     Filter(Filter),
     #[command(flatten)]
     Store(StoreCommand),
+    Evidence(EvidenceArgs),
     Token(TokenArgs),
     /// Put a server under load, and say how long it takes: runs, followers, history
     #[command(after_long_help = examples::BENCH)]

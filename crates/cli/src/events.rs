@@ -34,6 +34,9 @@ pub(crate) trait Command {
         report.say(place, entry)
     }
 
+    /// Takes note that the next event came as protobuf, so that its text is ours.
+    fn transcoded(&mut self) {}
+
     /// Takes note of the first event that a client would not tell from the one before. Comes after all events.
     fn joined(&mut self, _place: Place) {}
 
@@ -244,6 +247,7 @@ fn json_of<'a>(
 ) -> Result<Option<Cow<'a, str>>, Failure> {
     let Payload { bytes, place } = payload;
     if format == Some(Format::Proto) {
+        command.transcoded();
         return json_of_proto(bytes, place, command, report).map(|json| json.map(Cow::Owned));
     }
     match std::str::from_utf8(bytes) {

@@ -55,6 +55,17 @@ examples! {
     DOCTOR = "threadline doctor"
         "threadline doctor --store data --repair"
         "threadline doctor --rebuild --format json";
+    EVIDENCE_DERIVE = "threadline evidence derive --thread my-thread --run my-run --statement statement.json > artifact.json"
+        "threadline evidence derive recording.sse --started-at 2026-04-14T19:00:00Z > artifact.json"
+        "threadline evidence derive --server http://localhost:8000 --thread my-thread --run my-run --format json";
+    EVIDENCE_CHECK = "threadline evidence check artifact.json"
+        "threadline evidence check --format json artifact.json";
+    EVIDENCE_SIGN = "threadline evidence sign artifact.json --statement statement.json --key key.pem > envelope.json";
+    EVIDENCE_VERIFY = "threadline evidence verify artifact.json --envelope envelope.json --key public.pem --thread my-thread --run my-run"
+        "threadline evidence verify artifact.json --envelope envelope.json --key public.pem --raw recording.sse"
+        "threadline evidence verify artifact.json --envelope envelope.json --key public.pem --require signature,subject";
+    EVIDENCE_DIFF = "threadline evidence diff artifact.json other.json";
+    EVIDENCE_KEYGEN = "threadline evidence keygen key.pem --public public.pem";
     TOKEN_CREATE = "threadline token create --user ann --permission run"
         "threadline token create --app shop --permission admin --expires 24h --note 'nightly export'";
     TOKEN_LIST = "threadline token list"

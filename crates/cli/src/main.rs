@@ -8,6 +8,7 @@ mod compact;
 mod convert;
 mod enforce;
 mod events;
+mod evidence;
 mod examples;
 mod expand;
 mod fold;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => manual::run_completions(&args),
         Command::Man(args) => manual::run_man(&args),
+        Command::Evidence(args) => evidence::run(&args),
     }
 }
 

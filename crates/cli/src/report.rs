@@ -181,6 +181,12 @@ impl<'a> Report<'a> {
         let _ = writeln!(self.out, "threadline: {}", printable(message));
     }
 
+    /// Says something to programs: a line of JSON.
+    pub(crate) fn tell(&mut self, json: &str) {
+        self.erase_progress();
+        let _ = writeln!(self.out, "{json}");
+    }
+
     /// Shows a line that stays until there is something else to show.
     pub(crate) fn show_progress(&mut self, line: &str) {
         let _ = write!(self.out, "\r{line}\x1b[K");

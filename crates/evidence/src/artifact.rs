@@ -85,6 +85,12 @@ impl Artifact {
         &self.messages
     }
 
+    /// The run that it is of.
+    #[must_use]
+    pub fn run_id(&self) -> &str {
+        &self.run_id_ref
+    }
+
     /// How the run closed.
     #[must_use]
     pub const fn terminal(&self) -> &Terminal {

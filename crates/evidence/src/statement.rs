@@ -124,13 +124,15 @@ pub struct Scope {
     pub user: String,
 }
 
-/// The value of a thread's hash chain after one of its records.
+/// The value of the hash chain over a thread's records, of all its runs, after the last record of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChainValue {
-    /// The record.
-    pub offset: u64,
-    /// The value, in hexadecimal digits.
+    /// The offset that the chain begins at.
+    pub from: u64,
+    /// One past the last record.
+    pub at: u64,
+    /// The value there, in hexadecimal digits.
     pub value: String,
 }
 

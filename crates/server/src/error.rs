@@ -15,6 +15,8 @@ const RETRY_AFTER_S: u32 = 1;
 pub enum Code {
     /// There is no agent of this name.
     AgentNotFound,
+    /// There is no artifact of the run, and reasons why.
+    ArtifactRefused,
     /// The records were replaced by their compaction.
     Compacted,
     /// Stored data is damaged.
@@ -109,6 +111,7 @@ impl Code {
     const fn row(self) -> (&'static str, StatusCode) {
         match self {
             Self::AgentNotFound => ("agent_not_found", StatusCode::NOT_FOUND),
+            Self::ArtifactRefused => ("artifact_refused", StatusCode::UNPROCESSABLE_ENTITY),
             Self::Compacted => ("compacted", StatusCode::GONE),
             Self::Damaged => ("damaged", StatusCode::INTERNAL_SERVER_ERROR),
             Self::Fenced => ("fenced", StatusCode::CONFLICT),

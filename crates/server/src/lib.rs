@@ -9,6 +9,7 @@ mod capabilities;
 mod cursor;
 pub mod duration;
 mod error;
+pub mod evidence;
 mod idle;
 mod input;
 mod lifecycle;

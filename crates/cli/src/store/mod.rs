@@ -1,6 +1,6 @@
 //! Commands that work on a store, or on that of a running server.
 
-mod args;
+pub(crate) mod args;
 mod clone;
 mod delete;
 mod doctor;
@@ -8,8 +8,8 @@ mod export;
 mod import;
 pub(crate) mod opened;
 mod rechecked;
-mod records;
-mod remote;
+pub(crate) mod records;
+pub(crate) mod remote;
 mod remote_import;
 mod show;
 mod threads;

@@ -2,17 +2,18 @@
 
 use super::args::OutputFormat;
 use super::opened::Opened;
-use super::remote::{Refused, Remote, failure, thread_path};
+use super::remote::{Refused, Remote, escaped, failure, thread_path};
 use super::time::readable;
 use crate::report::{Failure, printable};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
 use threadline_log::run::RunInfo;
 use threadline_log::thread::ThreadInfo;
-use threadline_log::{ThreadId, Timestamp};
+use threadline_log::{RunId, ThreadId, Timestamp};
 use threadline_protocol::Envelope;
 
 /// About how many bytes of records are read at once.
@@ -82,8 +83,9 @@ struct Page {
     records: Vec<Told>,
 }
 
+/// A record, as a server tells it.
 #[derive(Deserialize)]
-struct Told {
+pub(crate) struct Told {
     offset: u64,
     time: Timestamp,
     run: String,
@@ -94,8 +96,32 @@ struct Told {
 }
 
 impl Told {
+    pub(crate) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    pub(crate) const fn time(&self) -> Timestamp {
+        self.time
+    }
+
+    pub(crate) fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Its bytes as they came.
+    pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
+        match (self.event_text(), &self.hex) {
+            (Some(text), _) => Cow::Borrowed(text.as_bytes()),
+            (None, hex) => Cow::Owned(from_hex(hex.as_deref().unwrap_or_default())),
+        }
+    }
+
+    fn event_text(&self) -> Option<&str> {
+        self.event.as_ref().map(|event| event.get()).or(self.text.as_deref())
+    }
+
     fn line(&self) -> RecordLine<'_> {
-        let text = self.event.as_ref().map(|event| event.get()).or(self.text.as_deref());
+        let text = self.event_text();
         let hex_bytes = self.hex.as_ref().map_or(0, |hex| hex.len() / 2);
         RecordLine {
             offset: self.offset,
@@ -134,4 +160,40 @@ pub(crate) fn told_records(
         }
     }
     Ok(())
+}
+
+/// The records of a run are gone.
+pub(crate) struct Gone;
+
+/// Those of a server as they came, of one run or of all.
+pub(crate) fn told_raw(
+    remote: &Remote,
+    thread: &ThreadId,
+    run: Option<&RunId>,
+    offsets: Range<u64>,
+    mut each: impl FnMut(&Told),
+) -> Result<Result<(), Gone>, Failure> {
+    let Range { start: mut next, end } = offsets;
+    let run = run.map(|run| format!("&run={}", escaped(run.as_str()))).unwrap_or_default();
+    while next < end {
+        let after = next.checked_sub(1).map(|last| format!("after={last}&")).unwrap_or_default();
+        let path = format!("{}/events?{after}until={end}{run}", thread_path(thread));
+        let page = match remote.try_get::<Page>(&path)? {
+            Ok(page) => page,
+            Err(error) => {
+                let is_gone =
+                    Refused::of(&error).is_some_and(|said| ["compacted", "trimmed"].contains(&&*said.code));
+                return if is_gone { Ok(Err(Gone)) } else { Err(failure(&error)) };
+            }
+        };
+        page.records.iter().for_each(&mut each);
+        next = page.records.last().map_or(end, |last| last.offset + 1);
+    }
+    Ok(Ok(()))
+}
+
+/// The bytes of hexadecimal digits, as far as they are such.
+fn from_hex(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks_exact(2);
+    pairs.filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

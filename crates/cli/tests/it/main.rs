@@ -5,6 +5,7 @@ mod check;
 mod compact;
 mod convert;
 mod enforce;
+mod evidence;
 mod faults;
 mod fold;
 mod live;

@@ -6,6 +6,7 @@ mod bomb;
 mod canary;
 mod client;
 mod crowd;
+mod evidence;
 mod full;
 mod hostile;
 mod kill;

@@ -1,6 +1,7 @@
 //! The routes.
 
 mod append;
+mod artifact;
 mod attach;
 mod body;
 mod cancel;

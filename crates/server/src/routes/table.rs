@@ -1,9 +1,9 @@
 //! Which route is where, and who may use it.
 
 use super::{
-    append, attach, cancel, changes, clone, discovery, export, findings, health, history, hosts, import,
-    inspector, leftover, live, metrics, observe, openapi, origins, records, run, runs, snapshots, socket,
-    threads, tickets,
+    append, artifact, attach, cancel, changes, clone, discovery, export, findings, health, history, hosts,
+    import, inspector, leftover, live, metrics, observe, openapi, origins, records, run, runs, snapshots,
+    socket, threads, tickets,
 };
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
@@ -100,6 +100,9 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     table.get("/v1/threads/{thread}/runs/{run}", read, runs::one, runs::about_one());
     table.get("/v1/threads/{thread}/runs/{run}/findings", read, findings::findings, findings::about());
     table.get("/v1/threads/{thread}/live", read, live::live, live::about());
+    table.get("/v1/threads/{thread}/runs/{run}/artifact", read, artifact::artifact, artifact::about());
+    let statement = "/v1/threads/{thread}/runs/{run}/artifact/statement";
+    table.get(statement, read, artifact::statement, artifact::about_statement());
     table.post("/v1/threads/{thread}/clone", run, clone::clone, clone::about());
     table.get("/v1/threads/{thread}/export", read, export::export, export::about());
     table.post("/v1/import", admin, import::import, import::about());

@@ -3,6 +3,7 @@
 
 mod access;
 mod appending;
+mod artifacts;
 mod attaching;
 mod buffered;
 mod cancelling;
