@@ -31,7 +31,7 @@ export function onKey(event: KeyboardEvent): void {
     if (isTyping(event.target)) (event.target as HTMLElement).blur();
     return;
   }
-  if (isTyping(event.target) || isHelpOpen.value) return;
+  if (isTyping(event.target) || document.querySelector("dialog[open]") !== null) return;
   const does = KEYS[event.key];
   if (does === undefined) return;
   event.preventDefault();
