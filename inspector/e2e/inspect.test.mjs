@@ -51,6 +51,12 @@ test("arrow keys go through the events", async () => {
   await page.getByText("Offset 13").waitFor();
   await page.keyboard.press("ArrowUp");
   await page.getByText("Offset 12").waitFor();
+  await page.goto(page.url().replace("at=12", "at=5"));
+  const before = threadOf(page);
+  await page.getByRole("button", { name: "Copy up to here" }).click();
+  await page.getByText("The run ended: cancelled").waitFor();
+  assert.notEqual(threadOf(page), before);
+  assert.equal((await page.locator(".message-assistant").innerText()).trim(), "Hello! I am");
   await close(page);
 });
 

@@ -21,7 +21,10 @@ export function EventsView({ book }: { book: RecordBook }) {
   const count = scan === null ? range.tail - range.first : scan.offsets.length;
   const offsetAt = (row: number): number => (scan === null ? range.first + row : (scan.offsets[row] ?? 0));
   const rowOf = (offset: number): number => (scan === null ? offset - range.first : scan.offsets.indexOf(offset));
-  const choose = (offset: number | undefined) => go({ ...place.value, ...{ at: undefined }, ...(offset === undefined ? {} : { at: offset }) } as never, "replace");
+  const choose = (offset: number | undefined) => {
+    const { at: _, ...rest } = place.value;
+    go(offset === undefined ? rest : { ...rest, at: offset }, "replace");
+  };
   const move = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step === 0 || count === 0 || event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
@@ -73,6 +76,7 @@ export function EventsView({ book }: { book: RecordBook }) {
             rowHeight={ROW}
             label="Events"
             shown={chosen === undefined ? undefined : rowOf(chosen)}
+            active={chosen === undefined ? undefined : `event-${chosen}`}
             isLive
             onRows={(first, end) => {
               if (scan === null) book.need(range.first + first, range.first + end);
@@ -110,7 +114,7 @@ function EventRow({ offset, record, before, isChosen, hasFinding, onChoose }: Ro
   const type = typeOf(record);
   const gap = before === undefined ? 0 : record.time - before.time;
   return (
-    <div class={`event kind-${record.kind}`} role="option" aria-selected={isChosen} onClick={onChoose}>
+    <div class={`event kind-${record.kind}`} id={`event-${offset}`} role="option" aria-selected={isChosen} onClick={onChoose}>
       <span class="event-offset num">{offset}</span>
       <span class="event-time num faint">{clock(record.time)}</span>
       <span class="event-gap num faint">{gap >= 10 ? `+${durationOf(gap)}` : ""}</span>

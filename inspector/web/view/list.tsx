@@ -8,6 +8,8 @@ interface Props {
   label: string;
   /** A row to be seen; another one than before is scrolled to. */
   shown?: number | undefined;
+  /** The id of the element that is chosen, for who cannot see. */
+  active?: string | undefined;
   /** Whether somebody at the end stays there when more comes. */
   isLive?: boolean;
   row: (at: number) => ComponentChildren;
@@ -15,7 +17,7 @@ interface Props {
 }
 
 /** A list of any length, of which only the rows that can be seen are there. */
-export function LongList({ count, rowHeight, label, shown, isLive = false, row, onRows }: Props) {
+export function LongList({ count, rowHeight, label, shown, active, isLive = false, row, onRows }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [scrolled, setScrolled] = useState(0);
   const [height, setHeight] = useState(600);
@@ -55,6 +57,7 @@ export function LongList({ count, rowHeight, label, shown, isLive = false, row, 
       role="listbox"
       tabIndex={0}
       aria-label={label}
+      aria-activedescendant={active}
       onScroll={({ currentTarget }) => {
         setScrolled(currentTarget.scrollTop);
         isAtEnd.current = currentTarget.scrollHeight - currentTarget.scrollTop - currentTarget.clientHeight < rowHeight * 2;

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Run } from "../api/client";
 
 /** Icons, drawn here so that nothing is loaded. */
@@ -68,6 +68,15 @@ export function Trouble({ children, onDismiss }: { children: ComponentChildren; 
 export function Menu({ label, icon = "more", children }: { label: string; icon?: IconName; children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
+  const items = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    // Beside the button, wherever there is room: lists would cut off what is within them.
+    const [button, list] = [box.current?.getBoundingClientRect(), items.current];
+    if (!isOpen || button === undefined || list === null) return;
+    const below = button.bottom + list.offsetHeight <= innerHeight;
+    list.style.top = `${Math.max(0, below ? button.bottom : button.top - list.offsetHeight)}px`;
+    list.style.left = `${Math.max(4, button.right - list.offsetWidth)}px`;
+  }, [isOpen]);
   useEffect(() => {
     if (!isOpen) return;
     const onClick = (event: Event) => {
@@ -79,27 +88,31 @@ export function Menu({ label, icon = "more", children }: { label: string; icon?:
       setOpen(false);
       box.current?.querySelector("button")?.focus();
     };
+    const onScroll = () => setOpen(false);
+    document.addEventListener("scroll", onScroll, true);
     document.addEventListener("click", onClick);
     document.addEventListener("keydown", onKey, true);
-    box.current?.querySelector<HTMLElement>('[role="menuitem"]')?.focus();
+    box.current?.querySelector<HTMLElement>('[role="menuitem"]')?.focus({ preventScroll: true });
     return () => {
+      document.removeEventListener("scroll", onScroll, true);
       document.removeEventListener("click", onClick);
       document.removeEventListener("keydown", onKey, true);
     };
   }, [isOpen]);
   const move = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    const items = [...(box.current?.querySelectorAll<HTMLElement>('[role="menuitem"]') ?? [])];
-    if (step === 0 || items.length === 0) return;
+    const all = [...(box.current?.querySelectorAll<HTMLElement>('[role="menuitem"]') ?? [])];
+    if (step === 0 || all.length === 0) return;
     event.preventDefault();
-    const at = items.indexOf(document.activeElement as HTMLElement);
-    items[(at + step + items.length) % items.length]?.focus();
+    event.stopPropagation();
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    all[(at + step + all.length) % all.length]?.focus();
   };
   return (
     <div class="menu" ref={box} onKeyDown={move}>
       <IconButton icon={icon} label={label} aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)} />
       {isOpen && (
-        <div class="menu-items" role="menu" aria-label={label} onClick={() => setOpen(false)}>
+        <div class="menu-items" ref={items} role="menu" aria-label={label} onClick={() => setOpen(false)}>
           {children}
         </div>
       )}

@@ -1,11 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
-import { type StoredRecord, ask, said, threadPath } from "../api/client";
+import { type StoredRecord, ask, said, send, threadPath } from "../api/client";
 import { bytesOf, sizeOf, typeOf } from "../logic/events";
 import { rawItems, rawMember } from "../logic/raw";
 import { go } from "../model/place";
 import type { RecordBook } from "../model/records";
 import { Json } from "./json";
 import { IconButton, Trouble } from "./parts";
+import { trouble } from "./sidebar";
 
 interface Exact {
   record: StoredRecord;
@@ -21,6 +22,17 @@ async function exact(thread: string, offset: number, signal: AbortSignal): Promi
   if (json === undefined) throw new Error("There is no such record.");
   const record = JSON.parse(json) as StoredRecord;
   return { record, raw: rawMember(json, "event") ?? record.text ?? record.hex ?? "" };
+}
+
+/** A new thread that ends here: the way to go on from any offset. */
+async function copyUpTo(thread: string, at: number): Promise<void> {
+  const threadId = crypto.randomUUID();
+  try {
+    await send("POST", threadPath(thread, "/clone"), { threadId, at });
+    go({ thread: threadId, view: "chat" });
+  } catch (error) {
+    trouble(error);
+  }
 }
 
 export function RecordView({ book, offset, onClose }: { book: RecordBook; offset: number; onClose: () => void }) {
@@ -59,6 +71,9 @@ export function RecordView({ book, offset, onClose }: { book: RecordBook; offset
           <div class="row">
             <button type="button" onClick={() => go({ thread, view: "travel", at: offset })}>
               How it was here
+            </button>
+            <button type="button" onClick={() => void copyUpTo(thread, offset)}>
+              Copy up to here
             </button>
             <button type="button" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
               {isRaw ? "Decoded" : "Stored bytes"}

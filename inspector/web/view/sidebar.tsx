@@ -11,12 +11,16 @@ export const trouble = (error: unknown): void => {
 
 export const nameOf = (thread: Thread): string => thread.name || thread.threadId;
 
+/** How many threads are shown, until somebody wants more. */
+const LISTED = 200;
+
 /** The threads, live. */
 export function Sidebar() {
   const [words, setWords] = useState("");
   const [found, setFound] = useState<readonly Thread[] | null>(null);
   const [isArchive, setArchive] = useState(false);
   const [isOver, setOver] = useState(false);
+  const [most, setMost] = useState(LISTED);
   useEffect(() => {
     if (words.trim() === "") return setFound(null);
     const stop = new AbortController();
@@ -55,9 +59,16 @@ export function Sidebar() {
         <input id="search" type="search" aria-label="Search threads by words" placeholder="Search words" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
       </div>
       <ul class="threads">
-        {shown.map((thread) => (
+        {shown.slice(0, most).map((thread) => (
           <Row key={thread.threadId} thread={thread} />
         ))}
+        {shown.length > most && (
+          <li>
+            <button type="button" class="link more" onClick={() => setMost(most + LISTED)}>
+              {shown.length - most} more
+            </button>
+          </li>
+        )}
         {shown.length === 0 && connection.value === "connecting" && <Empty title="Loading…" />}
         {shown.length === 0 && connection.value !== "connecting" && <Empty title={words ? "Nothing found" : isArchive ? "Nothing archived" : "No threads yet"} />}
       </ul>

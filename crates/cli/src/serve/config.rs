@@ -55,7 +55,9 @@ impl Config {
             settings.auth.tokens = Some(tokens.clone());
         }
         settings.check().map_err(|error| Failure::Usage(error.to_string()))?;
-        Ok(Self { listen: address(&listen, &settings)?, store: store.into(), log, traces, settings })
+        let listen = address(&listen, &settings)?;
+        settings.http.inspector = settings.http.inspector.on(listen.ip());
+        Ok(Self { listen, store: store.into(), log, traces, settings })
     }
 }
 

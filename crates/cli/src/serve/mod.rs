@@ -53,6 +53,7 @@ fn check(config: &Config) -> Result<(), Failure> {
         format!("store   {}", shown(&config.store)),
         format!("agents  {}", agents.names().collect::<Vec<_>>().join(", ")),
         format!("auth    {}", if config.settings.auth.is_on() { "callers need tokens" } else { "none" }),
+        format!("page    {}", if has_page(config) { "the inspector, at /" } else { "none" }),
     ];
     said.iter().try_for_each(|line| writeln!(out, "{line}")).map_err(Failure::write)
 }
@@ -66,6 +67,10 @@ fn authority(config: &Config) -> Result<Option<Arc<Authority>>, Failure> {
     let auth = &config.settings.auth;
     let opened = auth.is_on().then(|| Authority::open(auth)).transpose();
     Ok(opened.map_err(|error| Failure::Environment(error.to_string()))?.map(Arc::new))
+}
+
+fn has_page(config: &Config) -> bool {
+    config.settings.http.inspector != Inspector::Never
 }
 
 fn shown(store: &Place) -> String {
@@ -137,10 +142,9 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     served.map_err(Failure::write)
 }
 
-/// The settings, with no more connections than there are descriptors for, and no inspector where others can reach it unasked.
+/// The settings, with no more connections than there are descriptors for.
 fn settings(config: &Config) -> Settings {
     let mut settings = config.settings.clone();
-    settings.http.inspector = settings.http.inspector.on(config.listen.ip());
     let wanted = settings.http.connections_max;
     if let Some(max) = descriptors::take_all(settings.limits.runs_max).filter(|max| *max < wanted) {
         tracing::debug!(wanted, max, "fewer connections are let in, for want of file descriptors");
@@ -158,7 +162,7 @@ fn greet(config: &Config, app: &App, address: &str) -> io::Result<()> {
         writeln!(out, "  agent  {name}{default}: http://{address}{base}/agents/{name}")?;
     }
     writeln!(out, "  store  {}", shown(&config.store))?;
-    if app.settings().http.inspector != Inspector::Never {
+    if has_page(config) {
         writeln!(out, "  page   http://{address}{base}/")?;
     }
     if let Some(promise) = weaker_promise(&config.settings.runs) {

@@ -95,6 +95,25 @@ fn a_server_that_cannot_be_is_told_why() {
 }
 
 #[test]
+fn the_inspector_is_off_where_others_can_reach_it_unless_somebody_wants_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
+    let (tokens, always, never) = (path("tokens.jsonl"), path("always.toml"), path("never.toml"));
+    assert_eq!(threadline(&["token", "create", "--user", "ann", "--tokens", &tokens], "").code, 0);
+    std::fs::write(&always, "[http]\ninspector = \"always\"").expect("a file");
+    std::fs::write(&never, "[http]\ninspector = \"never\"").expect("a file");
+    let said = |more: &[&str]| {
+        let ran = threadline(&[&["serve", "--check", "--tokens", &tokens], more].concat(), "");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        String::from_utf8(ran.stdout).expect("text").contains("page    the inspector")
+    };
+    assert!(said(&["--listen", "127.0.0.1:0"]));
+    assert!(!said(&["--listen", "0.0.0.0:0"]));
+    assert!(said(&["--listen", "0.0.0.0:0", "--config", &always]));
+    assert!(!said(&["--listen", "127.0.0.1:0", "--config", &never]));
+}
+
+#[test]
 fn exit_codes_are_as_documented() {
     assert_eq!(threadline(&["convert"], "").code, 2);
     assert_eq!(threadline(&["convert", "--to", "xml"], "").code, 2);
