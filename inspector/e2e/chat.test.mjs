@@ -140,6 +140,22 @@ test("an edit makes a branch, and both can be read", async () => {
   await close(page);
 });
 
+test("the branch that is shown is in the address", async () => {
+  const page = await open(server);
+  await say(page, "state");
+  await page.getByText("Visits of this thread: 1.").waitFor();
+  await idle(page);
+  await page.locator(".message-assistant").hover();
+  await page.getByLabel("Ask for another answer, as a branch").click();
+  await page.getByText("2/2").waitFor();
+  await page.getByLabel("The branch before").click();
+  await page.getByText("Visits of this thread: 1.").waitFor();
+  await page.reload();
+  await page.getByText("Visits of this thread: 1.").waitFor();
+  await page.getByText("1/2").waitFor();
+  await close(page);
+});
+
 test("another answer is a branch, chosen on the answer", async () => {
   const page = await open(server);
   await say(page, "state");

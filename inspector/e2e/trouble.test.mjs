@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { BINARY, Server, answer, close, idle, open, quit, say } from "./harness.mjs";
+import { BINARY, Server, answer, close, idle, open, quit, say, threadOf } from "./harness.mjs";
 
 after(quit);
 
@@ -27,6 +27,30 @@ test("a server that is killed and comes back is found again, without a reload", 
   await say(page, "state");
   await page.getByText("Visits of this thread: 1.").waitFor();
   // The stock client leaves the end of a stream that was cut unhandled.
+  page.wrong = page.wrong.filter((message) => message !== "network error");
+  await close(page);
+  await server.stop();
+});
+
+test("events that come while the server is away are there when it is back, also under a filter", async () => {
+  const server = await new Server().start();
+  const page = await open(server);
+  await say(page, "hello");
+  await idle(page);
+  const thread = threadOf(page);
+  await page.getByRole("tab", { name: "Events" }).click();
+  await page.getByText("14 events").waitFor();
+  await server.kill();
+  await page.getByText("offline").waitFor();
+  await server.start();
+  const input = { threadId: thread, runId: "later", state: {}, messages: [{ id: "l1", role: "user", content: "state" }], tools: [], context: [], forwardedProps: {} };
+  await (await server.ask("/agui", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(input) })).text();
+  await page.getByText("22 events").waitFor();
+  await page.getByText("Visits of this thread: 1.").waitFor();
+  await page.getByRole("button", { name: "state", exact: true }).click();
+  await page.getByText("2 events").waitFor();
+  await (await server.ask("/agui", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ ...input, runId: "latest" }) })).text();
+  await page.getByText("4 events").waitFor();
   page.wrong = page.wrong.filter((message) => message !== "network error");
   await close(page);
   await server.stop();

@@ -90,12 +90,18 @@ export class Chat {
   }
 
   async #fork(messages: Message[]): Promise<void> {
-    const state = this.#agent.state;
+    const [state, tip] = [this.#agent.state, this.tip.value];
     this.#agent = this.#newAgent();
     this.#agent.setMessages(messages);
     this.#agent.setState(state);
     this.interrupts.value = [];
     await this.#run();
+    const refusal = this.failure.value;
+    // A branch that was refused is none: what was there is shown again.
+    if (refusal !== null && !this.runs.value.some((run) => run.runId === this.tip.value)) {
+      await this.#attach(tip);
+      this.failure.value = refusal;
+    }
   }
 
   /** Answers a call of a client's tool. */
@@ -187,9 +193,12 @@ export class Chat {
     this.#agent.abortRun();
     this.#agent = this.#newAgent();
     this.#agent.attachTo = run;
-    if (this.status.value !== "lost") this.status.value = "loading";
     const runId = crypto.randomUUID();
-    this.tip.value = run;
+    batch(() => {
+      if (this.status.value !== "lost") this.status.value = "loading";
+      this.failure.value = null;
+      this.tip.value = run;
+    });
     await this.#settle(turn, "attach", this.#agent.connectAgent({ runId }, this.#subscriber(turn, runId)), wait);
   }
 
@@ -214,6 +223,12 @@ export class Chat {
     if (turn !== this.#turn || this.#isClosed) return;
     await this.#learn(turn);
     if (turn !== this.#turn) return;
+    const head = this.runs.value.at(-1);
+    if (how === "attach" && head?.status === "running" && head.parentRunId === this.tip.value) {
+      // It was begun while this was read.
+      await this.#attach();
+      return;
+    }
     this.status.value = "idle";
     this.#show();
   }

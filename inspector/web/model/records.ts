@@ -53,8 +53,9 @@ export class RecordBook {
     for (let wait = 250; !this.#end.signal.aborted; wait = Math.min(wait * 2, 5_000)) {
       try {
         const info = await get<{ first: number; tail: number }>(threadPath(this.thread), {}, this.#end.signal);
-        const [first, tail] = [info.first, Math.max(info.tail, this.range.value?.tail ?? 0)];
-        this.range.value = { first, tail };
+        // Who was cut off goes on where that was: what has come since is in no page yet.
+        const tail = this.range.value?.tail ?? info.tail;
+        this.range.value = { first: info.first, tail };
         await this.learnRuns();
         this.failure.value = null;
         wait = 250;
@@ -130,10 +131,10 @@ export class RecordBook {
     }
   }
 
-  /** Goes through all records, and tells as it goes which of them fit. */
-  async *scan(filter: Filter, stop: AbortSignal): AsyncGenerator<Scan> {
-    const offsets: number[] = [];
-    let next = this.range.value?.first ?? 0;
+  /** Goes through all records, or those behind what was found before, and tells as it goes which of them fit. */
+  async *scan(filter: Filter, stop: AbortSignal, before: Scan | null): AsyncGenerator<Scan> {
+    const offsets = [...(before?.offsets ?? [])];
+    let next = before?.next ?? this.range.value?.first ?? 0;
     while (!stop.aborted) {
       const tail = this.range.value?.tail ?? 0;
       if (next >= tail) break;

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { StoredRecord } from "../api/client";
 import { FAMILIES, type Family, type Filter, durationOf, familyOf, isOpen, summaryOf, typeOf } from "../logic/events";
 import { go, place } from "../model/place";
@@ -129,14 +129,22 @@ function EventRow({ offset, record, before, isChosen, hasFinding, onChoose }: Ro
 /** What a filter finds; none while nothing is filtered. */
 function useScan(book: RecordBook, filter: Filter, tail: number): Scan | null {
   const [scan, setScan] = useState<Scan | null>(null);
+  const found = useRef<{ filter: Filter; scan: Scan } | null>(null);
   const isAll = isOpen(filter);
   useEffect(() => {
     if (isAll) return setScan(null);
     const stop = new AbortController();
+    // What comes later is looked through behind what was: nothing is read twice for a filter.
+    const before = found.current?.filter === filter ? found.current.scan : null;
+    if (before === null) setScan(null);
     const timer = setTimeout(() => {
       void (async () => {
         try {
-          for await (const found of book.scan(filter, stop.signal)) if (!stop.signal.aborted) setScan(found);
+          for await (const part of book.scan(filter, stop.signal, before)) {
+            if (stop.signal.aborted) return;
+            found.current = { filter, scan: part };
+            setScan(part);
+          }
         } catch {
           // The book says what is wrong when it is asked for more.
         }
