@@ -5,8 +5,10 @@ use crate::evidence::EvidenceArgs;
 use crate::examples;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::reach::ReachArgs;
+use crate::replay::ReplayArgs;
 use crate::serve::ServeArgs;
 use crate::store::StoreCommand;
+use crate::talk::RunArgs;
 use crate::token::TokenArgs;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -35,6 +37,8 @@ Exit status: 0 good, 1 findings, 2 unreadable input or usage, 3 I/O.
 Examples:
   threadline
   threadline serve --agent chat=http://127.0.0.1:9000/ --store data
+  threadline run demo --message hello --record run.sse
+  threadline replay run.sse --listen 127.0.0.1:9000
   threadline convert --to jsonl recording.sse > events.jsonl
   threadline convert --to proto events.jsonl > events.bin
   curl -sN localhost:8000/agent -d @input.json | threadline enforce
@@ -54,6 +58,8 @@ Examples:
 pub(crate) enum Command {
     #[command(after_long_help = examples::SERVE)]
     Serve(ServeArgs),
+    Run(RunArgs),
+    Replay(ReplayArgs),
     #[command(flatten)]
     Filter(Filter),
     #[command(flatten)]

@@ -3,7 +3,7 @@
 mod json;
 mod live;
 mod markdown;
-mod paint;
+pub(crate) mod paint;
 mod sarif;
 mod text;
 

@@ -17,10 +17,12 @@ mod normalise;
 mod progress;
 mod reach;
 mod repair;
+mod replay;
 mod report;
 mod serve;
 mod sink;
 mod store;
+mod talk;
 mod token;
 mod translate;
 
@@ -35,6 +37,8 @@ fn main() -> ExitCode {
     match args.command.unwrap_or(Command::Serve(args.serve)) {
         Command::Serve(args) => serve::run(&args),
         Command::Filter(filter) => run_filter(&filter),
+        Command::Run(args) => talk::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Token(args) => token::run(&args),
         Command::Store(command) => store::run(&command),
         Command::Bench(args) => bench::run(&args),

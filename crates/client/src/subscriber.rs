@@ -8,6 +8,9 @@ use threadline_protocol::{Event, Text};
 
 /// Is told what happens, as it happens. Nothing is copied for it: events and messages are lent.
 pub trait Subscriber {
+    /// An event as it came, before anything is made of it.
+    fn received(&mut self, _json: &str) {}
+
     /// An event, translated, expanded and found legal, before it is applied.
     fn event(&mut self, _event: &Event<'_>) {}
 

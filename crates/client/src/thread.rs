@@ -240,6 +240,7 @@ impl Run<'_> {
         let unreadable =
             |error: std::str::Utf8Error| Stop { rule: "unreadable", message: error.to_string(), position: 0 };
         let json = str::from_utf8(json).map_err(unreadable)?;
+        subscriber.received(json);
         let Self { thread, wire, touched } = self;
         let revision = thread.held().revision();
         let told_status = &mut thread.told_status;

@@ -5,34 +5,44 @@ use threadline_protocol::check::{Severity, Verdict};
 
 /// Colours text, or does not.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Paint {
+pub(crate) struct Paint {
     is_on: bool,
 }
 
 impl Paint {
     /// Colours on a terminal, unless they are not wanted: <https://no-color.org>.
-    pub(super) fn of_stdout() -> Self {
+    pub(crate) fn of_stdout() -> Self {
         let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self { is_on: io::stdout().is_terminal() && !is_unwanted }
     }
 
-    pub(super) fn bold(self, text: &str) -> String {
+    #[cfg(test)]
+    pub(crate) const fn plain() -> Self {
+        Self { is_on: false }
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn coloured() -> Self {
+        Self { is_on: true }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    pub(super) fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    pub(super) fn wrong(self, text: &str) -> String {
+    pub(crate) fn wrong(self, text: &str) -> String {
         self.paint("31", text)
     }
 
-    pub(super) fn right(self, text: &str) -> String {
+    pub(crate) fn right(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    pub(super) fn severity(self, severity: Severity, text: &str) -> String {
+    pub(crate) fn severity(self, severity: Severity, text: &str) -> String {
         let style = match severity {
             Severity::Error => "1;31",
             Severity::Warning => "33",
@@ -41,7 +51,7 @@ impl Paint {
         self.paint(style, text)
     }
 
-    pub(super) fn verdict(self, verdict: Verdict, text: &str) -> String {
+    pub(crate) fn verdict(self, verdict: Verdict, text: &str) -> String {
         let style = match verdict {
             Verdict::Conformant => "1;32",
             Verdict::Warnings => "1;33",

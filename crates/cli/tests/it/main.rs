@@ -15,6 +15,7 @@ mod published_clients;
 mod repair;
 mod serving;
 mod store;
+mod talking;
 mod translate;
 mod usage;
 mod workspace;

@@ -19,13 +19,13 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Asks a server.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Client {
-    pub(super) address: SocketAddr,
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
 }
 
 /// An answer, which may go on.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub(super) status: StatusCode,
     body: Incoming,
     rest: Vec<u8>,
@@ -107,7 +107,7 @@ impl Client {
         self.try_connect(agent, thread, after).await.expect("an answer")
     }
 
-    pub(super) async fn get(self, path: &str) -> Answer {
+    pub(crate) async fn get(self, path: &str) -> Answer {
         self.ask(Request::get(path), String::new()).await.expect("an answer")
     }
 
@@ -202,7 +202,7 @@ impl Answer {
     }
 
     /// The body as JSON.
-    pub(super) async fn json(self) -> Value {
+    pub(crate) async fn json(self) -> Value {
         serde_json::from_str(&self.text().await).expect("JSON")
     }
 

@@ -15,7 +15,7 @@ const GLANCE: Duration = Duration::from_millis(5);
 /// A server in a process of its own. Dropped, it is killed.
 #[derive(Debug)]
 pub(crate) struct Served {
-    pub(super) client: Client,
+    pub(crate) client: Client,
     process: Child,
     log: PathBuf,
 }
@@ -27,7 +27,7 @@ impl Served {
     }
 
     /// The same, with a log that says so much.
-    pub(super) fn start_with_log(dir: &Path, settings: &str, level: &str) -> Self {
+    pub(crate) fn start_with_log(dir: &Path, settings: &str, level: &str) -> Self {
         std::fs::write(dir.join("threadline.toml"), settings).expect("a file");
         let log = dir.join("stderr");
         // With as few files as a system may give to begin with; it has to help itself to more.
@@ -57,25 +57,25 @@ impl Served {
     }
 
     /// What it has logged.
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).expect("a file")
     }
 
     /// The most memory that it ever had, in bytes. None where that cannot be known.
-    pub(super) fn memory_peak(&self) -> Option<u64> {
+    pub(crate) fn memory_peak(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
     }
 
     /// Ends it as a crash would.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.process.kill().expect("a process that can be killed");
         self.process.wait().expect("a process that has ended");
     }
 
     /// Tells it to stop.
-    pub(super) fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         self.signal("TERM");
     }
 
@@ -86,7 +86,7 @@ impl Served {
     }
 
     /// Makes it hold still, as a freezer does: none of its threads does anything when this returns.
-    pub(super) fn freeze(&self) {
+    pub(crate) fn freeze(&self) {
         self.signal("STOP");
         while !self.is_frozen() {
             std::thread::yield_now();
@@ -101,12 +101,12 @@ impl Served {
     }
 
     /// Lets it go on.
-    pub(super) fn thaw(&self) {
+    pub(crate) fn thaw(&self) {
         self.signal("CONT");
     }
 
     /// Waits until it has ended, and says how, and how long that took.
-    pub(super) async fn ended(&mut self) -> (ExitStatus, Duration) {
+    pub(crate) async fn ended(&mut self) -> (ExitStatus, Duration) {
         let start = Instant::now();
         let ended = async {
             loop {
@@ -120,13 +120,13 @@ impl Served {
     }
 
     /// Whether its memory has not grown by more than this since it had so much.
-    pub(super) fn assert_grown_less(&self, since: Option<u64>, growth_max: u64) {
+    pub(crate) fn assert_grown_less(&self, since: Option<u64>, growth_max: u64) {
         let grown = self.memory_peak().zip(since).map(|(peak, since)| peak.saturating_sub(since));
         assert!(grown.is_none_or(|grown| grown < growth_max), "{grown:?}");
     }
 
     /// Stops it in good order.
-    pub(super) async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         self.terminate();
         let (status, _) = self.ended().await;
         assert!(status.success(), "{status}: {}", self.log());
