@@ -2,4 +2,5 @@
 
 pub mod adk;
 pub mod codegen;
+pub mod node_agent;
 pub mod peer;

@@ -1,6 +1,7 @@
 //! Our protocol crate and our agents against the published packages, in both directions.
 
 mod agent;
+mod client;
 mod compaction;
 mod consume;
 mod coverage;

@@ -5,7 +5,7 @@ mod branching;
 mod buffered;
 mod demo;
 mod description;
-mod fixture;
+pub(crate) mod fixture;
 mod going_away;
 mod history;
 mod inside;

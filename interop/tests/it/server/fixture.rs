@@ -122,7 +122,7 @@ fn program() -> PathBuf {
     folder.join(format!("threadline{}", std::env::consts::EXE_SUFFIX))
 }
 
-pub(super) fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
 }
 
