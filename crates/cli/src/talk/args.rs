@@ -56,7 +56,7 @@ pub(crate) struct RunArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReachArgs {
     /// The server that an agent's name is one of
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8000")]
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8000", env = "THREADLINE_SERVER")]
     pub(crate) server: String,
     /// Who one is, for servers that want to know
     #[arg(long, value_name = "TOKEN", env = "THREADLINE_TOKEN", hide_env_values = true)]

@@ -3,7 +3,7 @@
 use super::visible::{line, visible};
 use crate::check::paint::Paint;
 use crate::report::Failure;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::time::Duration;
 use threadline_client::{ClientError, Subscriber};
@@ -26,7 +26,9 @@ pub(crate) struct Screen<W: Write> {
     open: Option<Text<'static>>,
     /// Whether messages are shown that were told of as a whole.
     shows_snapshots: bool,
-    /// Calls whose arguments are whole, and that are to be shown.
+    /// Calls that were begun, and are shown when their arguments are whole.
+    begun: HashSet<Text<'static>>,
+    /// Calls whose arguments are whole.
     called: Vec<Text<'static>>,
     /// Subagents by the ids of their runs.
     subagents: HashMap<Text<'static>, String>,
@@ -41,6 +43,7 @@ impl<W: Write> Screen<W> {
             shown: HashMap::new(),
             open: None,
             shows_snapshots: false,
+            begun: HashSet::new(),
             called: Vec::new(),
             subagents: HashMap::new(),
             failed: None,
@@ -147,7 +150,9 @@ impl<W: Write> Screen<W> {
     fn show_calls(&mut self, message: &Message<'static>) {
         match message {
             Message::Assistant(message) => {
-                for call in message.tool_calls.iter().flatten() {
+                let calls = message.tool_calls.iter().flatten();
+                let calls: Vec<_> = calls.filter(|call| !self.begun.contains(&call.id)).collect();
+                for call in calls {
                     let shown = self.paint.bold(&call_line(call));
                     self.line(&shown);
                 }
@@ -212,6 +217,9 @@ impl<W: Write> Subscriber for Screen<W> {
             }
             Event::ReasoningMessageStart(event) => {
                 self.shown.entry(event.message_id.clone().into_owned()).or_insert(0);
+            }
+            Event::ToolCallStart(event) => {
+                self.begun.insert(event.tool_call_id.clone().into_owned());
             }
             Event::ToolCallEnd(event) => self.called.push(event.tool_call_id.clone().into_owned()),
             Event::ToolCallResult(event) => {
@@ -288,6 +296,7 @@ mod tests {
     /// What a stream looks like.
     fn shown(events: &[&str], paint: Paint) -> String {
         let mut screen = Screen::new(Vec::new(), paint);
+        screen.begin_with_snapshots();
         let mut consumer = Consumer::new(Fold::new());
         for event in events {
             let revision = consumer.fold().revision();

@@ -12,6 +12,7 @@ mod live;
 mod manual;
 mod normalise;
 mod published_clients;
+mod readme;
 mod repair;
 mod serving;
 mod store;
