@@ -12,6 +12,7 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+pub(crate) use threadline_client::Refused;
 use threadline_client::{Answer, ClientError, Endpoint, EndpointOptions, Payload};
 use threadline_log::ThreadId;
 use threadline_log::run::RunInfo;
@@ -202,26 +203,6 @@ pub(crate) fn escaped(text: &str) -> String {
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     serde_json::from_slice(bytes)
         .map_err(|error| Failure::Environment(format!("the server's answer makes no sense: {error}")))
-}
-
-/// What a server has refused: its code, and what else it said.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Refused {
-    pub(crate) code: String,
-    message: String,
-    #[serde(default)]
-    pub(crate) details: Value,
-}
-
-impl Refused {
-    pub(crate) fn of(error: &ClientError) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Body {
-            error: Refused,
-        }
-        let ClientError::Status { body, .. } = error else { return None };
-        serde_json::from_str::<Body>(body).ok().map(|body| body.error)
-    }
 }
 
 /// Why a server did not do what it was asked.
