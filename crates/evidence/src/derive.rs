@@ -104,6 +104,18 @@ struct Start {
     seen: Seen,
 }
 
+impl Start {
+    /// Whether a terminal event means this run. A RUN_ERROR need not say which one it is.
+    fn is_named_by(&self, name: &str, event: &Value) -> bool {
+        [("threadId", &self.thread), ("runId", &self.run)].into_iter().all(|(member, own)| {
+            match present(event, member) {
+                Some(said) => said.as_str() == Some(own),
+                None => name == RUN_ERROR,
+            }
+        })
+    }
+}
+
 #[derive(Clone, Debug)]
 struct End {
     name: &'static str,
@@ -325,22 +337,9 @@ impl Deriver {
                 _ => self.refuse(Reason::UnknownOutcome, read.offset, "an outcome that is not known"),
             }
         }
-        for (name, place) in [("threadId", true), ("runId", false)] {
-            let of_start = self.started.as_ref().map(|start| if place { &start.thread } else { &start.run });
-            let said = present(&read.event, name);
-            // A RUN_ERROR need not say which run failed.
-            let is_missing =
-                said.is_none() && read.event.get("type").and_then(Value::as_str) == Some(RUN_FINISHED);
-            let differs = said
-                .is_some_and(|said| Some(said.as_str().unwrap_or_default()) != of_start.map(String::as_str));
-            if of_start.is_some() && (is_missing || differs) {
-                self.refuse(
-                    Reason::IdsDisagree,
-                    read.offset,
-                    "the terminal event names another thread or run than RUN_STARTED",
-                );
-                break;
-            }
+        if self.started.as_ref().is_some_and(|start| !start.is_named_by(name, &read.event)) {
+            let message = "the terminal event names another thread or run than RUN_STARTED";
+            self.refuse(Reason::IdsDisagree, read.offset, message);
         }
         let failed = name == RUN_ERROR;
         self.terminal = Some(End {
@@ -352,6 +351,10 @@ impl Deriver {
     }
 
     fn must_be_complete(&mut self) {
+        // What is not there to be read is not missing in the run.
+        if self.refusals.has(Reason::RawNotKept) {
+            return;
+        }
         let missing = [
             (self.started.is_none(), Reason::NoRunStarted, "there is no RUN_STARTED"),
             (self.snapshot.is_none(), Reason::NoSnapshot, "there is no MESSAGES_SNAPSHOT"),

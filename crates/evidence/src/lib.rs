@@ -1,8 +1,8 @@
 //! Evidence of one run: a small artifact, strictly bounded, of what an AG-UI integration said that a thread's messages are.
 //!
 //! An [`Artifact`] is made by a [`Deriver`] from the events of one run, or read by [`check`]. Where it came from is said beside
-//! it, in a [`Statement`], which can be signed ([`SigningKey`], [`Envelope`]). [`verify`](verify::verify) answers level by level. What is
-//! refused has a [`Reason`].
+//! it, in a [`Statement`], which can be signed ([`SigningKey`], [`Envelope`]). [`Verification`](verify::Verification) answers level by
+//! level. What is refused has a [`Reason`].
 //!
 //! Everything here says what was observed, and no more: see [`DOES_NOT_CLAIM`]. There is no I/O, no clock, and no randomness but
 //! where a key is made.

@@ -1,5 +1,7 @@
 //! Times as the contract wants them: RFC 3339 with a zone, and no finer than every reader keeps.
 
+use threadline_protocol::rfc3339;
+
 /// A moment, in microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(i64);
@@ -9,33 +11,20 @@ const SECOND: i64 = 1_000_000;
 /// Reads `2026-04-14T19:00:00Z`, with at most six digits of a second, and with `Z` or an offset. Nothing else: what one reader
 /// takes for local time, another refuses, and a third cuts digits off.
 pub(crate) fn parse(text: &str) -> Option<Moment> {
-    let (date, rest) = text.split_once('T')?;
-    let mut date = date.split('-');
-    let (year, month, day) = (number(date.next()?, 4)?, number(date.next()?, 2)?, number(date.next()?, 2)?);
-    let zone_at = rest.find(['Z', '+', '-'])?;
-    let (clock, zone) = rest.split_at(zone_at);
-    let (clock, fraction) = match clock.split_once('.') {
-        Some((clock, fraction)) => (clock, Some(fraction)),
-        None => (clock, None),
-    };
-    let mut clock = clock.split(':');
-    let (hour, minute, second) =
-        (number(clock.next()?, 2)?, number(clock.next()?, 2)?, number(clock.next()?, 2)?);
-    let is_date = year >= 1 && (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day);
-    if date.next().is_some() || clock.next().is_some() || !is_date || hour > 23 || minute > 59 || second > 59
-    {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"-:.+TZ".contains(&byte));
+    // `-00:00` says that the zone is not known, and not every reader has leap seconds.
+    if !is_plain || text.ends_with("-00:00") || text.get(17..19)? == "60" {
         return None;
     }
-    let micros = match fraction {
-        Some(digits) if (1..=6).contains(&digits.len()) => {
-            number(digits, digits.len())? * 10_i64.pow(6 - u32::try_from(digits.len()).ok()?)
-        }
-        Some(_) => return None,
-        None => 0,
-    };
-    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-    let moment = (seconds - offset_seconds(zone)?) * SECOND + micros;
-    // As UTC it must still have a year of four digits.
+    let digits = text.get(19..)?.strip_prefix('.').unwrap_or_default();
+    let digits = &digits[..digits.bytes().take_while(u8::is_ascii_digit).count()];
+    if digits.len() > 6 {
+        return None;
+    }
+    // What is finer than a millisecond.
+    let micros: i64 = format!("{digits:0<6}").get(3..)?.parse().ok()?;
+    let moment = rfc3339::parse_ms(text)?.checked_mul(1000)? + micros;
+    // As UTC it must have a year of four digits, which is not 0.
     (FIRST..=LAST).contains(&moment).then_some(Moment(moment))
 }
 
@@ -56,50 +45,8 @@ pub(crate) fn write_millis(millis: i64) -> Option<String> {
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
 }
 
-/// `Z` or `+hh:mm`. `-00:00` says that the zone is not known.
-fn offset_seconds(zone: &str) -> Option<i64> {
-    if zone == "Z" {
-        return Some(0);
-    }
-    let (hour, minute) = zone.get(1..)?.split_once(':')?;
-    let (hour, minute) = (number(hour, 2)?, number(minute, 2)?);
-    let seconds = hour * 3600 + minute * 60;
-    match zone.as_bytes().first()? {
-        _ if hour > 23 || minute > 59 => None,
-        b'+' => Some(seconds),
-        b'-' if seconds > 0 => Some(-seconds),
-        _ => None,
-    }
-}
-
-/// A number of exactly so many digits.
-fn number(text: &str, digits: usize) -> Option<i64> {
-    let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().ok()).flatten()
-}
-
-const fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
-const fn days_in(year: i64, month: i64) -> i64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Howard Hinnant's `days_from_civil`: years begin in March, so that the leap day is the last.
-const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// The same, backwards.
+/// Year, month and day of a number of days since 1970: Howard Hinnant's `civil_from_days`. Years begin in March, so that the leap day
+/// is the last.
 const fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

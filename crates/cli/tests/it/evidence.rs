@@ -232,6 +232,10 @@ fn a_stored_run_gives_an_artifact_by_the_recorders_clock() {
         "{}",
         verified.text()
     );
+    // An export is enough, for who has nothing but that.
+    let (exported, copy) = (on(store.path(), &["export", thread], ""), TempDir::new().expect("a directory"));
+    assert_eq!(on(copy.path(), &["import"], exported.text()).code, 0);
+    assert_eq!(on(copy.path(), &args, "").stdout, verified.stdout);
     // A value that the log's records do not give.
     let mut other = told;
     other["predicate"]["chain"]["value"] = "0".repeat(64).into();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use threadline_evidence::verify::{Claim, Level, Outcome, Verification};
 use threadline_evidence::{Statement, check};
 use threadline_log::names::Owner;
-use threadline_log::{Scope, ThreadId, ThreadKey};
+use threadline_log::{RunNo, Scope, ThreadId, ThreadKey};
 use threadline_server::evidence::recheck;
 
 fn snapshot() -> Value {
@@ -62,8 +62,7 @@ async fn a_run_gives_its_artifact_and_where_it_came_from() {
     let chain = &told["predicate"]["chain"];
     assert_eq!((&chain["from"], &chain["at"]), (&json!(0), &json!(5)));
     let engine = server.app.engine();
-    let owner = Owner::new("default").unwrap();
-    let thread = ThreadKey::new(Scope { app: owner.clone(), user: owner }, ThreadId::new("t").unwrap());
+    let thread = thread();
     let mut said = Statement::read(&statement).unwrap().chain().unwrap().clone();
     assert_eq!(recheck(engine, &thread, &said).await.unwrap().0, Outcome::Passed);
     said.at = 4;
@@ -101,6 +100,29 @@ async fn why_there_is_none_is_told_by_name() {
     }
     let (status, code, _) = server.get("/v1/threads/x/runs/r/artifact", &[]).await.refusal().await;
     assert_eq!((status, code.as_str()), (404, "thread_not_found"));
+}
+
+#[tokio::test]
+async fn a_run_whose_records_are_gone_has_none() {
+    let server = Harness::new();
+    for run in ["r1", "r2"] {
+        said(&server, run, &whole(run)).await;
+    }
+    let engine = server.app.engine();
+    let statement = server.get("/v1/threads/t/runs/r2/artifact/statement", &[]).await.body().await;
+    let chain = Statement::read(&statement).unwrap().chain().unwrap().clone();
+    engine.store().compact_run(&thread(), RunNo(0), engine.now()).await.unwrap();
+    assert_eq!(reasons(&server, "r1").await, ["raw_not_kept"]);
+    // Those of the other are there, and those before them cannot be looked at any more.
+    assert_eq!(server.get("/v1/threads/t/runs/r2/artifact", &[]).await.status, 200);
+    assert_eq!(recheck(engine, &thread(), &chain).await.unwrap().0, Outcome::NotChecked);
+    engine.trim(&thread(), 7).await.unwrap();
+    assert_eq!(reasons(&server, "r2").await, ["raw_not_kept"]);
+}
+
+fn thread() -> ThreadKey {
+    let owner = Owner::new("default").expect("a name");
+    ThreadKey::new(Scope { app: owner.clone(), user: owner }, ThreadId::new("t").expect("a name"))
 }
 
 /// What the server tells of a thread by itself is no integration's snapshot, and can be told from one.
