@@ -1,6 +1,7 @@
 //! Benchmarks of Threadline beside its peers. `README.md` says how to run and read them.
 
 mod aim;
+pub mod client;
 pub mod corpus;
 mod disk;
 pub mod fidelity;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use threadline_bench::measure::measure;
 use threadline_bench::protocol::Parsed;
 use threadline_bench::report::Report;
-use threadline_bench::{corpus, protobuf, protocol, server, stages, store};
+use threadline_bench::{client, corpus, protobuf, protocol, server, stages, store};
 use threadline_protocol::codec::SseId;
 
 /// Benchmarks of Threadline beside its peers.
@@ -34,6 +34,12 @@ enum Subject {
         /// Lets the reference consume 50,000 events, which takes it minutes.
         #[arg(long)]
         full: bool,
+    },
+    /// Clients over loopback: a run from its request to its end, beside the `ag-ui` crate and the reference in Node.
+    Client {
+        /// How many events the run has; may be given several times.
+        #[arg(long, default_values_t = [1_000, 10_000])]
+        events: Vec<usize>,
     },
     /// Appending, reading, following and opening, beside a bare file and other stores.
     Store {
@@ -105,6 +111,7 @@ fn main() -> io::Result<()> {
     match arguments.subject {
         Subject::Protocol => print(&protocol_report(rounds), arguments.format),
         Subject::Stages { full } => print(&stages::report(rounds, full)?, arguments.format),
+        Subject::Client { events } => print(&client::report(&events)?, arguments.format),
         Subject::Store { full, dir, only } => {
             let scale = if full { store::Scale::full() } else { store::Scale::short() };
             print(&store::report(&scale, &dir, &only)?, arguments.format)

@@ -8,24 +8,24 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
 /// A listener on loopback.
-pub(super) async fn listener() -> io::Result<TcpListener> {
+pub(crate) async fn listener() -> io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await
 }
 
 /// A runtime whose threads a profiler can tell from others.
-pub(super) fn runtime(name: &str) -> io::Result<Runtime> {
+pub(crate) fn runtime(name: &str) -> io::Result<Runtime> {
     Builder::new_multi_thread().thread_name(name).enable_all().build()
 }
 
 /// Routes that are served until it is dropped.
-pub(super) struct Hosted {
-    pub(super) address: SocketAddr,
+pub(crate) struct Hosted {
+    pub(crate) address: SocketAddr,
     /// Taken when it is dropped.
     runtime: Option<Runtime>,
 }
 
 impl Hosted {
-    pub(super) fn start(name: &str, routes: Router) -> io::Result<Self> {
+    pub(crate) fn start(name: &str, routes: Router) -> io::Result<Self> {
         let runtime = runtime(name)?;
         let listener = runtime.block_on(listener())?;
         let address = listener.local_addr()?;

@@ -7,7 +7,7 @@ mod crowd;
 mod delay;
 mod exchange;
 mod frames;
-mod hosted;
+pub(crate) mod hosted;
 mod pass_through;
 mod plans;
 mod runs;
