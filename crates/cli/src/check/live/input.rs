@@ -29,9 +29,12 @@ pub(crate) const FAMILIES: [(&str, &str); 6] = [
     ("state", "Change the shared state, if there is one, and say what you have changed."),
     ("activity", "Show an activity, such as your plan, while you work on it."),
     ("steps", "Do this in steps: read the question, weigh it, answer it."),
-    ("subagents", "Let a team of subagents, if you have one, look up how many pages Moby-Dick has."),
+    ("subagents", TEAM),
     ("interrupts", "Write one sentence as a letter to nobody. Let me approve it before you go on."),
 ];
+
+/// What clients of 0.x know nothing of, if the agent has any.
+const TEAM: &str = "Let a team of subagents, if you have one, look up how many pages Moby-Dick has.";
 
 /// What every other run says.
 pub(crate) const HELLO: &str = "Say hello in one short sentence.";
@@ -108,9 +111,9 @@ pub(crate) fn saying(ids: &Ids, text: &str) -> Value {
     of(ids, [user(text)])
 }
 
-/// The same from a client of 0.x.
+/// The same from a client of 0.x, which should not see what it asks for.
 pub(crate) fn legacy(ids: &Ids) -> Value {
-    without(saying(ids, HELLO), &["protocolVersion"])
+    without(saying(ids, TEAM), &["protocolVersion"])
 }
 
 pub(crate) fn incomplete(ids: &Ids) -> Value {
