@@ -446,7 +446,8 @@ pub struct HttpSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inspector {
-    /// If the server listens where only this machine can reach it. Whoever opens the listener says so, by [`Self::on`].
+    /// If the server listens where only this machine can reach it. Whoever opens the listener says so, by [`Self::on`]; until then
+    /// it is nowhere, so that who adds routes of their own has `/`.
     #[default]
     Loopback,
     /// Wherever it listens.
@@ -460,7 +461,8 @@ impl Inspector {
     #[must_use]
     pub const fn on(self, address: IpAddr) -> Self {
         match self {
-            Self::Loopback if !address.is_loopback() => Self::Never,
+            Self::Loopback if address.is_loopback() => Self::Always,
+            Self::Loopback => Self::Never,
             said => said,
         }
     }

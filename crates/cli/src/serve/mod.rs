@@ -70,7 +70,7 @@ fn authority(config: &Config) -> Result<Option<Arc<Authority>>, Failure> {
 }
 
 fn has_page(config: &Config) -> bool {
-    config.settings.http.inspector != Inspector::Never
+    config.settings.http.inspector == Inspector::Always
 }
 
 fn shown(store: &Place) -> String {

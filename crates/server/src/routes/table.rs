@@ -111,7 +111,7 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
     if settings.metrics.enabled {
         table.get("/metrics", admin.filter(|_| !settings.metrics.public), metrics::figures, metrics::about());
     }
-    if settings.http.inspector != Inspector::Never {
+    if settings.http.inspector == Inspector::Always {
         table.get("/", None, inspector::page, inspector::about_page());
         table.get("/assets/{name}", None, inspector::asset, inspector::about_asset());
     }

@@ -8,7 +8,9 @@ use threadline_server::{Settings, endpoints};
 
 #[tokio::test]
 async fn the_page_and_its_files_are_there_for_anybody() {
-    let harness = Harness::new();
+    let mut settings = Settings::default();
+    settings.http.inspector = Inspector::Always;
+    let harness = Harness::with(settings);
     let page = harness.get("/", &[("accept-encoding", "br")]).await;
     if FILES.is_empty() {
         // Built where there is no npm.
@@ -47,4 +49,6 @@ fn it_is_off_where_others_can_reach_the_server() {
     assert!(!has_page(Inspector::Loopback, "192.0.2.7"));
     assert!(has_page(Inspector::Always, "0.0.0.0"));
     assert!(!has_page(Inspector::Never, "127.0.0.1"));
+    // Who has a listener and a page of their own is not asked.
+    assert!(!endpoints(&Settings::default()).iter().any(|endpoint| endpoint.path == "/"));
 }

@@ -6,6 +6,7 @@ use axum::http::{Method, header};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, Mutex};
+use threadline_server::settings::Inspector;
 use threadline_server::{App, Code, Settings, description, endpoints};
 
 /// The description of a server, which every answer is held against.
@@ -70,6 +71,7 @@ async fn every_route_is_described_and_nothing_else() {
         settings.paths.run = "/talk".to_owned();
         settings.paths.cancel = String::new();
         settings.history.enabled = false;
+        settings.http.inspector = Inspector::Always;
         settings
     };
     settings.metrics.enabled = true;
