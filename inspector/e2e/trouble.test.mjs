@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -54,6 +54,21 @@ test("events that come while the server is away are there when it is back, also 
   page.wrong = page.wrong.filter((message) => message !== "network error");
   await close(page);
   await server.stop();
+});
+
+test("the page is where paths.base says, and asks there", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "threadline-base-"));
+  const file = join(dir, "threadline.toml");
+  writeFileSync(file, '[paths]\nbase = "/deep/down"\n');
+  const server = await new Server(["--config", file]).start();
+  const page = await open(server, "deep/down/");
+  await say(page, "hello");
+  await page.getByText("I am a demo").waitFor();
+  await page.getByRole("tab", { name: "Events" }).click();
+  await page.getByText("14 events").waitFor();
+  await close(page);
+  await server.stop();
+  rmSync(dir, { recursive: true });
 });
 
 test("where a token is needed it is asked for once, and kept in the page only", async () => {
