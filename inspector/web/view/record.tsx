@@ -67,6 +67,8 @@ export function RecordView({ book, offset, onClose }: { book: RecordBook; offset
             </dd>
             <dt>Kind</dt>
             <dd>{KINDS[found.record.kind]}</dd>
+            <dt>Size</dt>
+            <dd class="num">{sizeOf(bytesOf(found.raw))}</dd>
           </dl>
           <div class="row">
             <button type="button" onClick={() => go({ thread, view: "travel", at: offset })}>
@@ -78,7 +80,6 @@ export function RecordView({ book, offset, onClose }: { book: RecordBook; offset
             <button type="button" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
               {isRaw ? "Decoded" : "Stored bytes"}
             </button>
-            <span class="faint num">{sizeOf(bytesOf(found.raw))}</span>
           </div>
           {(book.findings.value.get(offset) ?? []).map((finding) => (
             <div class="finding" key={`${finding.code}${finding.path}`}>
