@@ -69,3 +69,29 @@ test("what cannot be imported is said", async () => {
   await page.getByRole("alert").getByText("twice").waitFor();
   await close(page);
 });
+
+test("a run is exported as evidence, or it is said why it is none", async () => {
+  const ids = { threadId: "evidence", runId: "r1" };
+  const thread = await server.importEvents([
+    { type: "RUN_STARTED", ...ids, timestamp: 1 },
+    { type: "MESSAGES_SNAPSHOT", messages: [{ id: "u1", role: "user", content: "Hello" }] },
+    { type: "RUN_FINISHED", ...ids },
+  ]);
+  const page = await open(server, `#/t/${thread}/runs`);
+  const download = page.waitForEvent("download");
+  await page.getByLabel(/What to do with run/).click();
+  await page.getByRole("menuitem", { name: "Export as evidence" }).click();
+  const artifact = JSON.parse(readFileSync(await (await download).path(), "utf8"));
+  assert.equal(artifact.schema, "ag-ui.compacted-message-snapshot.export.v1");
+  assert.deepEqual(artifact.messages, [{ id: "u1", role: "user", content: "Hello" }]);
+
+  await server.importEvents([
+    { type: "RUN_STARTED", threadId: "none", runId: "r1" },
+    { type: "RUN_FINISHED", threadId: "none", runId: "r1" },
+  ]);
+  await page.goto(`${server.url}/#/t/none/runs`);
+  await page.getByLabel(/What to do with run/).click();
+  await page.getByRole("menuitem", { name: "Export as evidence" }).click();
+  await page.getByRole("alert").getByText("no_snapshot").waitFor();
+  await close(page);
+});

@@ -306,6 +306,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/threads/{thread}/runs/{run}/artifact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Artifact"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/threads/{thread}/runs/{run}/artifact/statement": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ArtifactStatement"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/threads/{thread}/runs/{run}/findings": {
         parameters: {
             query?: never;
@@ -390,6 +458,34 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** Artifact */
+        Artifact: {
+            error_code?: string;
+            error_message?: string;
+            finished_at?: string;
+            framework: string;
+            messages: {
+                content: string;
+                id: string;
+                name?: string;
+                role: string;
+            }[];
+            parent_run_id_ref?: string;
+            run_id_ref: string;
+            schema: string;
+            started_at: string;
+            surface: string;
+            /** @enum {string} */
+            terminal_event: "RUN_FINISHED" | "RUN_ERROR";
+            thread_id_ref: string;
+        };
+        /** ArtifactStatement */
+        ArtifactStatement: {
+            _type: string;
+            predicate: Record<string, never>;
+            predicateType: string;
+            subject: Record<string, never>[];
+        };
         /** Content */
         Content: string | components["schemas"]["ContentPart"][];
         /** ContentPart */

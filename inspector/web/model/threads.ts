@@ -86,13 +86,20 @@ export async function importFile(file: File): Promise<string[]> {
   return ((await response.json()) as { threadIds: string[] }).threadIds;
 }
 
-/** Has the browser save an export. It goes through the memory, since a link could not bring the token along. */
-export async function exportThread(thread: string, form: "raw" | "compact" | "snapshot"): Promise<void> {
-  const response = await ask(threadPath(thread, `/export?form=${form}`));
+/** Has the browser save an export. */
+export const exportThread = (thread: string, form: "raw" | "compact" | "snapshot"): Promise<void> => save(threadPath(thread, `/export?form=${form}`), `${thread}.${form}.jsonl`);
+
+/** Has the browser save the evidence of a run. The server refuses what is none, and says why. */
+export const exportArtifact = (thread: string, run: string): Promise<void> =>
+  save(threadPath(thread, `/runs/${encodeURIComponent(run)}/artifact`), `${thread}.${run}.artifact.json`);
+
+/** It goes through the memory, since a link could not bring the token along. */
+async function save(path: string, name: string): Promise<void> {
+  const response = await ask(path);
   const address = URL.createObjectURL(await response.blob());
   const link = document.createElement("a");
   link.href = address;
-  link.download = `${thread.replaceAll(/[^\w.-]+/g, "_")}.${form}.jsonl`;
+  link.download = name.replaceAll(/[^\w.-]+/g, "_");
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }

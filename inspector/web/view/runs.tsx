@@ -4,7 +4,7 @@ import { durationOf, sizeOf } from "../logic/events";
 import { graph } from "../logic/lineage";
 import { go, place } from "../model/place";
 import type { RecordBook } from "../model/records";
-import { threadNamed } from "../model/threads";
+import { exportArtifact, threadNamed } from "../model/threads";
 import { Empty, Menu, MenuItem, Status, clock, shortId } from "./parts";
 import { trouble } from "./sidebar";
 
@@ -100,6 +100,7 @@ function RunRow({ run, thread }: { run: Run; thread: string }) {
           <MenuItem onClick={() => go({ thread, view: "travel", at: Math.max(0, run.next - 1), from: run.first })}>What it changed</MenuItem>
           <MenuItem onClick={() => go({ thread, view: "compact", run: run.runId })}>Compaction</MenuItem>
           <MenuItem onClick={() => void clone()}>Copy the branch to a new thread</MenuItem>
+          <MenuItem onClick={() => void exportArtifact(thread, run.runId).catch(trouble)}>Export as evidence</MenuItem>
         </Menu>
       </td>
     </tr>
