@@ -35,27 +35,37 @@ impl Address {
         })
     }
 
-    /// The URL itself, of HTTP.
+    /// The URL itself, of HTTP. A WebSocket at `/ws` stands below it.
     pub(crate) fn http(&self) -> String {
-        self.url("http", &self.path)
+        self.url("http", self.path_of_http())
     }
 
     /// One segment below the URL.
     pub(crate) fn below(&self, segment: &str) -> String {
-        self.url("http", &format!("{}/{segment}", self.path.trim_end_matches('/')))
+        self.url("http", &format!("{}/{segment}", self.path_of_http().trim_end_matches('/')))
     }
 
     /// One segment below the host, if that is somewhere else.
     pub(crate) fn at_root(&self, segment: &str) -> Option<String> {
-        let path = self.path.trim_end_matches('/');
+        let path = self.path_of_http().trim_end_matches('/');
         (!path.is_empty()).then(|| self.url("http", &format!("/{segment}")))
     }
 
-    /// The URL, or one segment below it, of a WebSocket.
-    pub(crate) fn socket(&self, segment: Option<&str>) -> String {
-        match segment {
-            Some(segment) => self.url("ws", &format!("{}/{segment}", self.path.trim_end_matches('/'))),
-            None => self.url("ws", &self.path),
+    /// Where a WebSocket may be: at the URL, and below one of HTTP.
+    pub(crate) fn sockets(&self) -> Vec<String> {
+        let mut sockets = vec![self.url("ws", &self.path)];
+        if !self.is_socket {
+            sockets.push(self.url("ws", &format!("{}/ws", self.path.trim_end_matches('/'))));
+        }
+        sockets
+    }
+
+    fn path_of_http(&self) -> &str {
+        let above = self.path.strip_suffix("/ws").filter(|_| self.is_socket);
+        match above {
+            Some("") => "/",
+            Some(above) => above,
+            None => &self.path,
         }
     }
 
@@ -109,8 +119,15 @@ mod tests {
         assert_eq!(address.http(), "https://a:1/x/?k=v");
         assert_eq!(address.below("capabilities"), "https://a:1/x/capabilities?k=v");
         assert_eq!(address.at_root("capabilities").as_deref(), Some("https://a:1/capabilities?k=v"));
-        assert_eq!(address.socket(Some("ws")), "wss://a:1/x/ws?k=v");
-        assert_eq!(as_http(&address.socket(None)), address.http());
+        assert_eq!(address.sockets(), ["wss://a:1/x/?k=v", "wss://a:1/x/ws?k=v"]);
+        assert_eq!(as_http(&address.sockets()[0]), address.http());
+        let address = Address::parse("ws://a/agui/ws?k").unwrap();
+        assert_eq!(
+            (address.http().as_str(), address.sockets()),
+            ("http://a/agui?k", vec!["ws://a/agui/ws?k".to_owned()])
+        );
+        assert_eq!(Address::parse("ws://a/ws").unwrap().http(), "http://a/");
+        assert_eq!(Address::parse("http://a/x/ws").unwrap().http(), "http://a/x/ws");
         let address = Address::parse("ws://a").unwrap();
         assert_eq!(
             (address.http().as_str(), address.at_root("x"), address.is_socket),

@@ -100,7 +100,8 @@ mod tests {
         }
         assert_eq!(quote, None, "{line}");
         words.extend(word);
-        let end = words.iter().position(|word| matches!(word.as_str(), ">" | "<")).unwrap_or(words.len());
+        let end =
+            words.iter().position(|word| matches!(word.as_str(), ">" | "<" | "#")).unwrap_or(words.len());
         words.truncate(end);
         words
     }

@@ -51,7 +51,13 @@ const server = createServer(async (request, response) => {
   if (request.method !== "POST" || request.url !== "/agent") return response.writeHead(404).end();
   let body = "";
   for await (const piece of request.setEncoding("utf8")) body += piece;
-  const input = RunAgentInputSchema.safeParse(JSON.parse(body));
+  let json;
+  try {
+    json = JSON.parse(body);
+  } catch {
+    return response.writeHead(400).end("no");
+  }
+  const input = RunAgentInputSchema.safeParse(json);
   if (!input.success || input.data.messages.at(-1)?.content === "refuse") return response.writeHead(422).end("no");
   const encoder = new EventEncoder({ accept: request.headers.accept });
   response.writeHead(200, { "content-type": encoder.getContentType() });

@@ -32,7 +32,7 @@ use threadline_protocol::check::Verdict;
 pub(super) fn run(url: &str, options: &CheckArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     let live = &options.live;
     let address = Address::parse(url).ok_or_else(|| Failure::Usage(format!("not a url: {url}")))?;
-    let plan = Plan { url: url.to_owned(), say: live.say.clone(), is_socket: address.is_socket };
+    let plan = Plan { url: url.to_owned(), say: live.say.clone() };
     if live.plan {
         return write!(io::stdout().lock(), "{}", printed(&plan)).map_err(Failure::write);
     }

@@ -4,6 +4,7 @@ mod adk;
 mod dialect;
 mod endpoint;
 mod good;
+mod npm;
 mod own;
 mod slips;
 

@@ -66,9 +66,8 @@ impl Courier {
             Sent::Socket { messages } => {
                 let talked = self.talk(&endpoint, &request.url, messages, (begun, deadline));
                 // Whatever is wrong with it, it is none.
-                timeout_at(deadline + END_GRACE, talked).await.unwrap_or_else(|_elapsed| Answer::Nothing {
-                    why: "the handshake takes too long".to_owned(),
-                    is_unreachable: false,
+                timeout_at(deadline + END_GRACE * 2, talked).await.unwrap_or_else(|_elapsed| {
+                    Answer::Nothing { why: "the handshake takes too long".to_owned(), is_unreachable: false }
                 })
             }
         };

@@ -10,8 +10,6 @@ pub(crate) struct Plan {
     pub(crate) url: String,
     /// What the caller wants to be said.
     pub(crate) say: Vec<String>,
-    /// Whether the URL is one of a WebSocket.
-    pub(crate) is_socket: bool,
 }
 
 impl Plan {
@@ -71,7 +69,7 @@ mod tests {
 
     fn plan(say: &[&str]) -> Plan {
         let say = say.iter().map(|&text| text.to_owned()).collect();
-        Plan { url: "http://localhost/agent".to_owned(), say, is_socket: false }
+        Plan { url: "http://localhost/agent".to_owned(), say }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What to ask next, given what was observed so far. It sends nothing itself.
 
-use super::exchange::{Exchange, Request, Sent, fails_run};
+use super::exchange::{Answer, Exchange, Request, Sent, fails_run};
 use super::input::{self, FAMILIES, HELLO, Ids, Role};
 use super::plan::Plan;
 use super::step::Step;
@@ -28,6 +28,10 @@ pub(crate) struct Survey<'a> {
 impl Survey<'_> {
     /// What to ask next, if there is anything left to ask.
     pub(crate) fn next(&self, seen: &[Exchange]) -> Option<Request> {
+        // One that is gone need not be asked any more.
+        if let Some(Answer::Nothing { is_unreachable: true, .. }) = seen.last().map(|last| &last.answer) {
+            return None;
+        }
         let last = seen.last().map_or(Step::ALL[0], |exchange| exchange.request.step);
         let steps = Step::ALL.into_iter().skip_while(|step| *step < last);
         steps.into_iter().find_map(|step| {
@@ -177,7 +181,7 @@ impl Survey<'_> {
     /// What is said over a WebSocket: the input of a run, and if nobody understands that, what servers with words of their own
     /// are known to listen to.
     fn socket(&self, nth: usize, seen: &[Exchange]) -> Option<Request> {
-        if has_runs(seen) && !self.plan.is_socket {
+        if has_runs(seen) {
             return None;
         }
         let before = seen.iter().filter(|exchange| exchange.request.step == Step::Socket);
@@ -192,7 +196,7 @@ impl Survey<'_> {
             json!({"type": "userMessage", "sessionId": ids.thread, "messageId": "m-user", "content": HELLO})
                 .to_string(),
         ];
-        let url = self.address.socket((nth > 0).then_some("ws"));
+        let url = self.address.sockets().into_iter().nth(nth)?;
         let sent = Sent::Socket { messages };
         let step = Step::Socket;
         Some(Request { step, name: step.name().to_owned(), url, sent, input: Some(input) })
@@ -232,7 +236,7 @@ fn messages(held: &Fold) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::exchange::{Answer, Frame, HttpAnswer, Stream};
+    use super::super::exchange::{Frame, HttpAnswer, Stream};
     use super::*;
     use proptest::prelude::*;
     use std::time::Duration;
@@ -249,19 +253,20 @@ mod tests {
     fn answers() -> impl Strategy<Value = Answer> {
         let refusal = HttpAnswer { status: 404, headers: Vec::new(), body: Stream::default() };
         prop_oneof![
-            Just(Answer::Nothing { why: "nothing".to_owned(), is_unreachable: false }),
-            Just(Answer::Http(refusal)),
-            Just(stream(&[
+            5 => Just(Answer::Nothing { why: "nothing".to_owned(), is_unreachable: false }),
+            1 => Just(Answer::Nothing { why: "gone".to_owned(), is_unreachable: true }),
+            5 => Just(Answer::Http(refusal)),
+            5 => Just(stream(&[
                 r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
                 r#"{"type":"RUN_ERROR","message":"m"}"#
             ])),
-            Just(stream(&[
+            5 => Just(stream(&[
                 r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
                 r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"n"}"#,
                 r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#,
                 r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"r"}]}}"#,
             ])),
-            Just(Answer::Socket(Stream::default())),
+            5 => Just(Answer::Socket(Stream::default())),
         ]
     }
 
@@ -275,7 +280,7 @@ mod tests {
         ) {
             let scheme = if is_socket { "ws" } else { "http" };
             let url = format!("{scheme}://127.0.0.1:1/agent");
-            let (plan, address) = (Plan { url: url.clone(), say, is_socket }, Address::parse(&url).expect("a url"));
+            let (plan, address) = (Plan { url: url.clone(), say }, Address::parse(&url).expect("a url"));
             let survey = Survey { plan: &plan, address: &address, nonce: "n" };
             let mut seen: Vec<Exchange> = Vec::new();
             let mut answers = answers.into_iter();
@@ -285,6 +290,8 @@ mod tests {
                 seen.push(Exchange { request, answer });
             }
             prop_assert!(seen.len() <= plan.total_max());
+            let gone = |exchange: &Exchange| matches!(exchange.answer, Answer::Nothing { is_unreachable: true, .. });
+            prop_assert!(seen.iter().rev().skip(1).all(|exchange| !gone(exchange)), "nobody is asked who is gone");
             for step in Step::ALL {
                 let asked = seen.iter().filter(|exchange| exchange.request.step == step).count();
                 prop_assert!(asked <= plan.requests_max(step), "{:?}", step);

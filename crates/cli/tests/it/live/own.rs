@@ -9,8 +9,10 @@ use tempfile::tempdir;
 fn nothing_is_found_at_our_own_server() {
     let dir = tempdir().expect("a directory");
     let served = Served::start(dir.path(), "");
-    for path in ["/agui", "/agents/demo", "/api/agent"] {
-        let url = format!("http://{}{path}", served.address());
+    for (scheme, path) in
+        [("http", "/agui"), ("http", "/agents/demo"), ("http", "/api/agent"), ("ws", "/agui/ws")]
+    {
+        let url = format!("{scheme}://{}{path}", served.address());
         let report = report(&url, &["--say", "fail", "--say", "tool"]);
         assert_eq!(rules(&report), BTreeSet::new(), "{report:#}");
         assert_eq!(report["verdict"], "conformant");
