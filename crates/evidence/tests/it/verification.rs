@@ -96,6 +96,17 @@ fn somebody_elses_signature_is_none() {
 }
 
 #[test]
+fn what_is_signed_and_no_statement_is_about_nothing() {
+    let signed = &*SIGNED;
+    let other = signed.statement.replace("compacted-message-snapshot:v1", "compacted-message-snapshot:v2");
+    for payload in ["{}", "nonsense", &other] {
+        let envelope = Envelope::sign(payload.as_bytes(), &signed.key).to_json();
+        let verdict = verdict(signed.artifact.as_bytes(), Claim::Envelope(envelope.as_bytes()), None);
+        assert_eq!(outcomes(&verdict), [Passed, Passed, Failed, NotChecked, NotChecked], "{payload}");
+    }
+}
+
+#[test]
 fn other_raw_records_do_not_give_the_same_again() {
     let signed = &*SIGNED;
     let rederived = |raw: &Result<Derived, Refused>| {
