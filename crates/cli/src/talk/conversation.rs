@@ -159,7 +159,10 @@ impl Talk {
         self.view.begin_with_snapshots();
         let run = self.thread.connect(parent);
         match follow(run, &mut self.view, &mut self.person).await {
-            Ok(standing) => self.answer(standing).await,
+            Ok(standing) => {
+                self.view.end()?;
+                self.answer(standing).await
+            }
             // A server that keeps no threads is told everything anew.
             Err(Ended::Wrong(ThreadError::NotResumable { .. })) if parent.is_none() => Ok(Standing::Good),
             Err(ended) => self.failed(ended),
