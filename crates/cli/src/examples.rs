@@ -65,6 +65,8 @@ examples! {
         "threadline evidence verify artifact.json --envelope envelope.json --key public.pem --raw recording.sse"
         "threadline evidence verify artifact.json --envelope envelope.json --key public.pem --require signature,subject";
     EVIDENCE_DIFF = "threadline evidence diff artifact.json other.json";
+    EVIDENCE_HEAD = "threadline evidence head my-thread > pinned.json"
+        "threadline evidence head my-thread --pinned pinned.json";
     EVIDENCE_KEYGEN = "threadline evidence keygen key.pem --public public.pem";
     TOKEN_CREATE = "threadline token create --user ann --permission run"
         "threadline token create --app shop --permission admin --expires 24h --note 'nightly export'";

@@ -2,7 +2,7 @@
 
 use crate::args::{InputFormat, ReportFormat, SourceArgs};
 use crate::examples;
-use crate::store::args::{PlaceArgs, ScopeArgs};
+use crate::store::args::{PlaceArgs, ScopeArgs, StoreArgs};
 use clap::{Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadline_evidence::verify::Level;
@@ -46,6 +46,9 @@ pub(crate) enum EvidenceCommand {
     /// Compare two artifacts, message by message
     #[command(after_long_help = examples::EVIDENCE_DIFF)]
     Diff(DiffArgs),
+    /// Print the head of a thread's hash chain, to be kept elsewhere; or say whether the records still give one that was kept
+    #[command(after_long_help = examples::EVIDENCE_HEAD)]
+    Head(HeadArgs),
     /// Make an Ed25519 key
     #[command(after_long_help = examples::EVIDENCE_KEYGEN)]
     Keygen(KeygenArgs),
@@ -183,6 +186,20 @@ pub(crate) struct DiffArgs {
     /// How the differences are written to standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ReportFormat,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct HeadArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    /// The thread
+    #[arg(value_name = "THREAD")]
+    pub(crate) thread: ThreadId,
+    /// A file with what this command has printed earlier: all records are read again, and compared with it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pinned: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

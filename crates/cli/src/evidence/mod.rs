@@ -6,6 +6,7 @@ mod check;
 mod derive;
 mod diff;
 mod files;
+mod head;
 mod keygen;
 mod raw;
 mod sign;
@@ -33,6 +34,7 @@ pub(crate) fn run(args: &EvidenceArgs) -> ExitCode {
         EvidenceCommand::Sign(args) => sign::run(args, &mut report),
         EvidenceCommand::Verify(args) => verify::run(args, &mut report),
         EvidenceCommand::Diff(args) => diff::run(args, &mut report),
+        EvidenceCommand::Head(args) => head::run(args, &mut report),
         EvidenceCommand::Keygen(args) => keygen::run(args),
     };
     report.finish(result)

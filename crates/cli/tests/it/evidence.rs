@@ -370,3 +370,26 @@ fn sample(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("examples/ag-ui-compacted-message-snapshot-evidence").join(name)
 }
+
+/// What was printed once holds as long as the records do, also when the thread has gone on.
+#[test]
+fn the_head_of_a_chain_can_be_kept_elsewhere() {
+    let files = Files::new();
+    let store = TempDir::new().expect("a directory");
+    assert_eq!(on(store.path(), &["import"], RUN).code, 0);
+    let head = on(store.path(), &["evidence", "head", "t"], "");
+    assert_eq!(head.code, 0, "{}", head.stderr);
+    let mut value: Value = serde_json::from_str(head.text()).expect("JSON");
+    assert_eq!((&value["from"], &value["at"]), (&0.into(), &4.into()));
+    let pinned = files.write("pinned.json", head.text());
+    let checked = on(store.path(), &["evidence", "head", "t", "--pinned", &pinned], "");
+    assert_eq!(checked.code, 0, "{}", checked.text());
+    assert!(checked.text().starts_with("passed"), "{}", checked.text());
+    value["value"] = "0".repeat(64).into();
+    let other = files.write("other.json", value.to_string());
+    let checked = on(store.path(), &["evidence", "head", "t", "--pinned", &other], "");
+    assert_eq!(checked.code, 1, "{}", checked.text());
+    assert!(checked.text().starts_with("failed"), "{}", checked.text());
+    let odd = files.write("odd.json", "{}");
+    assert_eq!(on(store.path(), &["evidence", "head", "t", "--pinned", &odd], "").code, 2);
+}
