@@ -26,4 +26,6 @@ pub(super) const AIMS: &[Aim] = &[
     at_most("Open after a kill", "cold against fjall", 0.5),
     at_most("Idle followers", "bytes each", 32768.0),
     at_most("Messages", "100,000 / 1,000", 1.2),
+    // What takes more must be a setting.
+    at_most("Chain", "share", 0.05),
 ];

@@ -4,6 +4,7 @@ mod aims;
 mod alone;
 mod broadcast;
 mod candidates;
+mod chained;
 mod committer;
 #[cfg(test)]
 mod contract;

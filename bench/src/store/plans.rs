@@ -2,6 +2,7 @@
 
 use super::aims::AIMS;
 use super::candidates::{Candidate, FJALL, FLOOR, KILLED, LIVELY, READERS, REDB, SQLITE, WRITERS, Write};
+use super::chained::{EVENTS, RUNS, Taken, chained};
 use super::history::{Filled, LONG_EVENTS, Repeat, Speed, TAIL_EVENTS};
 use super::kill::{Opened, kill};
 use super::live::{FOLLOWERS, FanOut, IDLE, MESSAGES};
@@ -91,6 +92,8 @@ pub enum Part {
     Messages,
     /// Idle followers.
     Idle,
+    /// The chain over a thread's records.
+    Chain,
 }
 
 /// Measures stores in a folder of its own in this one: these parts, or all if none is named.
@@ -124,6 +127,9 @@ pub fn report(scale: &Scale, parent: &Path, only: &[Part]) -> io::Result<Report>
     }
     if is_wanted(Part::Messages) {
         tables.push(asking(&folder, scale)?);
+    }
+    if is_wanted(Part::Chain) {
+        tables.push(chaining(&folder)?);
     }
     // What matters most comes first, whatever was measured first.
     tables.extend(idle);
@@ -355,6 +361,28 @@ fn idle(folder: &Folder) -> io::Result<Table> {
         ),
         columns: columns(&["bytes each"]),
         rows,
+    })
+}
+
+fn chaining(folder: &Folder) -> io::Result<Table> {
+    let mut found = Vec::new();
+    for _ in 0..REPEATS {
+        found.push(chained(folder.sub("chained")?.path())?);
+    }
+    let [whole, chain] =
+        [|taken: &Taken| taken.whole, |taken: &Taken| taken.chain].map(|of| middle(&found, of));
+    Ok(Table {
+        title: "Chain".to_owned(),
+        note: format!(
+            "{RUNS} runs of {EVENTS} events at once, durable, from their start to their end, where they are folded, compacted and chained; and the chain \
+             over the same bytes by itself. What an event takes of the processors."
+        ),
+        columns: columns(&["CPU µs/event", "of which chain", "share"]),
+        rows: vec![Row {
+            name: "Threadline",
+            is_ours: true,
+            cells: vec![Cell::Fine(whole), Cell::Fine(chain), Cell::Fine(chain / whole)],
+        }],
     })
 }
 
