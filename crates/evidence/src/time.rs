@@ -39,24 +39,10 @@ pub(crate) fn write_millis(millis: i64) -> Option<String> {
     }
     let (seconds, rest) = (millis.div_euclid(1000), millis.rem_euclid(1000));
     let (days, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = date_of(days);
+    let (year, month, day) = rfc3339::date_of(days);
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
     let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}000") };
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
-}
-
-/// Year, month and day of a number of days since 1970: Howard Hinnant's `civil_from_days`. Years begin in March, so that the leap day
-/// is the last.
-const fn date_of(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
-    (year, month, day)
 }
 
 #[cfg(test)]

@@ -1,4 +1,8 @@
-//! Times as RFC 3339 writes them.
+//! Times as RFC 3339 writes them, and the calendar that they are in.
+
+const DAYS_IN_400_YEARS: i64 = 146_097;
+/// Since the first of March of year 0.
+const DAYS_BEFORE_1970: i64 = 719_468;
 
 /// A time as milliseconds since 1970, if the text is one. What is finer is left out.
 #[must_use]
@@ -76,7 +80,21 @@ const fn day_number(year: i64, month: i64, day: i64) -> i64 {
     let from_march = (month + 9) % 12;
     let day_of_year = (153 * from_march + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
+    era * DAYS_IN_400_YEARS + day_of_era - DAYS_BEFORE_1970
+}
+
+/// The year, month and day of a day that is so many after 1970-01-01.
+#[must_use]
+pub const fn date_of(day_number: i64) -> (i64, i64, i64) {
+    let days = day_number + DAYS_BEFORE_1970;
+    let (era, day_of_era) = (days.div_euclid(DAYS_IN_400_YEARS), days.rem_euclid(DAYS_IN_400_YEARS));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = year_of_era + era * 400;
+    (if month <= 2 { year + 1 } else { year }, month, day)
 }
 
 #[cfg(test)]
@@ -96,6 +114,13 @@ mod tests {
             let (after, then) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
             let last = day_number(year, month, days_in(year, month));
             prop_assert_eq!(day_number(after, then, 1), last + 1);
+        }
+
+        #[test]
+        fn dates_and_days_are_the_same(day in -1_000_000_i64..4_000_000) {
+            let (year, month, of_month) = date_of(day);
+            prop_assert!((1..=12).contains(&month) && (1..=days_in(year, month)).contains(&of_month));
+            prop_assert_eq!(day_number(year, month, of_month), day);
         }
     }
 }
