@@ -4,3 +4,4 @@ pub mod adk;
 pub mod codegen;
 pub mod node_agent;
 pub mod peer;
+mod served;
