@@ -7,12 +7,10 @@ use crate::progress::Progress;
 use crate::report::{Failure, Report};
 use std::io::{self, BufWriter, Write};
 use threadline_client::ClientError;
-use threadline_log::thread::{ThreadCursor, ThreadInfo, ThreadQuery};
+use threadline_log::thread::ThreadInfo;
 use threadline_log::transfer::ExportForm;
 use threadline_log::{ErrorKind, ThreadKey};
 
-/// How many threads are listed at once.
-const PAGE: usize = 256;
 /// About how many bytes a line of an export has beside the event.
 const LINE_BYTES: u64 = 96;
 
@@ -39,7 +37,7 @@ fn stored(args: &ExportArgs, out: &mut impl Write, report: &mut Report<'_>) -> R
     };
     let threads = match &args.thread {
         Some(thread) => vec![args.scope.thread(thread)],
-        None => all(&opened)?,
+        None => opened.all_threads()?,
     };
     let mut failed = Vec::new();
     for thread in threads {
@@ -139,18 +137,4 @@ fn progress(thread: &ThreadInfo, is_raw: bool) -> Option<Progress> {
     let records = thread.offsets.end - thread.offsets.start;
     let bytes = thread.bytes.saturating_add(records.saturating_mul(LINE_BYTES));
     if is_raw { Progress::of_output(bytes) } else { None }
-}
-
-/// The names of all threads, in order, so that an export of the same is the same.
-fn all(opened: &Opened) -> Result<Vec<ThreadKey>, Failure> {
-    let mut threads = Vec::new();
-    let mut query = ThreadQuery { limit: PAGE, ..ThreadQuery::default() };
-    loop {
-        let page = opened.wait(opened.engine.threads(&query))?;
-        let Some(last) = page.last() else { break };
-        query.after = Some(ThreadCursor::of(last));
-        threads.extend(page.into_iter().map(|thread| thread.key));
-    }
-    threads.sort();
-    Ok(threads)
 }

@@ -8,9 +8,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::run::RunInfo;
+use threadline_log::thread::{ThreadCursor, ThreadQuery};
 use threadline_log::{Engine, Incarnation, Options, RunId, ThreadKey, Timestamp};
 use threadline_store_disk::{DiskOptions, DiskStore};
 use tokio::runtime::Runtime;
+
+/// How many threads are listed at once.
+const PAGE_THREADS: usize = 1_000;
 
 /// How stores are opened.
 pub(crate) fn options(dir: &Path) -> DiskOptions {
@@ -120,6 +124,20 @@ impl Opened {
     pub(crate) fn run(&self, thread: &ThreadKey, id: &str) -> Result<RunInfo, Failure> {
         let id = RunId::new(id)?;
         Ok(self.wait(self.engine.run_named(thread, &id))?)
+    }
+
+    /// The names of all threads, in order, so that what is made of the same is the same.
+    pub(crate) fn all_threads(&self) -> Result<Vec<ThreadKey>, Failure> {
+        let mut threads = Vec::new();
+        let mut query = ThreadQuery { limit: PAGE_THREADS, ..ThreadQuery::default() };
+        loop {
+            let page = self.wait(self.engine.threads(&query))?;
+            let Some(last) = page.last() else { break };
+            query.after = Some(ThreadCursor::of(last));
+            threads.extend(page.into_iter().map(|thread| thread.key));
+        }
+        threads.sort();
+        Ok(threads)
     }
 
     /// Ends all work in good order.

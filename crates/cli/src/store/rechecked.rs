@@ -7,10 +7,6 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use threadline_log::ThreadKey;
 use threadline_log::chain::Broken;
-use threadline_log::thread::{ThreadCursor, ThreadQuery};
-
-/// How many threads are listed at once.
-const PAGE_THREADS: usize = 1_000;
 
 /// What came of it, of all threads.
 #[derive(Debug, Default)]
@@ -26,18 +22,12 @@ impl Rechecked {
     pub(crate) fn of(store: &StoreArgs) -> Result<Self, Failure> {
         let opened = Opened::existing(store)?;
         let mut whole = Self::default();
-        let mut query = ThreadQuery { limit: PAGE_THREADS, ..ThreadQuery::default() };
-        loop {
-            let threads = opened.wait(opened.engine.threads(&query))?;
-            for thread in &threads {
-                let one = opened.wait(opened.engine.recheck(&thread.key))?;
-                whole.values += one.values;
-                whole.records += one.records;
-                whole.not_checked += one.not_checked;
-                whole.broken.extend(one.broken.into_iter().map(|broken| (thread.key.clone(), broken)));
-            }
-            let Some(last) = threads.last().filter(|_| threads.len() == PAGE_THREADS) else { break };
-            query.after = Some(ThreadCursor::of(last));
+        for thread in opened.all_threads()? {
+            let one = opened.wait(opened.engine.recheck(&thread))?;
+            whole.values += one.values;
+            whole.records += one.records;
+            whole.not_checked += one.not_checked;
+            whole.broken.extend(one.broken.into_iter().map(|broken| (thread.clone(), broken)));
         }
         opened.close();
         Ok(whole)
