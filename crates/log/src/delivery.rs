@@ -5,6 +5,7 @@
 use crate::names::{RunId, ThreadId};
 use crate::record::Kind;
 use threadline_protocol::event::Custom;
+use threadline_protocol::stages::close::{Cause, closing_events};
 use threadline_protocol::stages::enforce::{Verdict, enforce};
 use threadline_protocol::stages::repair::{Repairer, without_malformed, without_refusals};
 use threadline_protocol::stages::translate::Translator;
@@ -60,6 +61,12 @@ impl Delivery {
         let Some(event) = self.legible(bytes) else { return Vec::new() };
         let Some(event) = self.with_our_ids(event) else { return Vec::new() };
         self.repairer.repair(&event).output.iter().cloned().collect()
+    }
+
+    /// The ends of whatever is open for those who read the run.
+    #[must_use]
+    pub fn closing(&self, cause: Cause) -> Vec<Event<'static>> {
+        closing_events(self.repairer.ongoing(), cause)
     }
 
     /// What a 1.0 reader may see of the record.

@@ -40,7 +40,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { lease_ms: 30_000, full_checkpoint_runs_max: 16 }
+        Self { lease_ms: 6_000, full_checkpoint_runs_max: 16 }
     }
 }
 
@@ -68,6 +68,8 @@ pub enum ThreadChange {
     Changed(ThreadKey),
     /// A thread was deleted.
     Deleted(ThreadKey),
+    /// Others have changed something, and it is not known what: whoever shows a list lists anew.
+    Missed,
 }
 
 /// Who writes a run.
@@ -240,6 +242,18 @@ impl Engine {
         }
         let claim = Claim::Renew(self.lease_until());
         self.store().claim(&writer.thread, writer.run, writer.epoch, claim, self.now()).await.map(|_| ())
+    }
+
+    /// Takes a run from whoever writes it, to end it: from now on only the one who asked can write it.
+    ///
+    /// # Errors
+    /// If the run has ended, or somebody else takes it at the same time.
+    pub async fn seize(&self, thread: &ThreadKey, run: RunNo) -> Result<RunWriter, Error> {
+        let incarnation = self.store().thread(thread).await?.incarnation;
+        let epoch = self.run(thread, run).await?.epoch;
+        let claim = Claim::Seize(self.lease_until());
+        let epoch = self.store().claim(thread, run, epoch, claim, self.now()).await?;
+        Ok(RunWriter { thread: thread.clone(), incarnation, run, epoch })
     }
 
     /// Ends a run in its source's place: what is open is closed, and the terminal event says why.

@@ -93,6 +93,9 @@ impl Follower {
                     return Ok(records);
                 }
             }
+            if reached.is_away {
+                return Err(Error::Unavailable("the store cannot be reached".to_owned()));
+            }
             if self.reached.changed().await.is_err() {
                 return Err(Error::Unavailable("the engine is gone".to_owned()));
             }
@@ -105,8 +108,10 @@ impl Follower {
             return Ok(records);
         }
         let page = self.engine.store().read(&self.thread, self.next..tail, None, PAGE_BYTES).await?;
-        if self.reached.borrow().is_deleted {
-            // What was read may be of another thread of this name.
+        // What was read may be of another thread of this name. Where others write as well, they may not have told of it yet.
+        let is_other = self.engine.store().shared().is_some()
+            && self.engine.store().thread(&self.thread).await?.incarnation != self.incarnation;
+        if is_other || self.reached.borrow().is_deleted {
             return Err(Error::OtherIncarnation(self.thread.clone()));
         }
         let mut records = page.records;

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::kin::Sought;
 use crate::names::{AppendKey, RunId, RunNo, ThreadKey, Timestamp};
 use crate::opening::{ATTEMPTS_MAX, digest};
-use crate::record::NewRecord;
+use crate::record::{Kind, NewRecord};
 use crate::run::{BaseState, RunEnd, RunInfo};
 use crate::search::first_words;
 use crate::store::{Ack, Claim, OpenRun};
@@ -127,6 +127,18 @@ impl Engine {
             let _ = Box::pin(self.keep_checkpoint(&contribution.thread, writer.run)).await;
         }
         Ok(Contributed { run: writer.run, ack })
+    }
+
+    /// Whether somebody outside gives the events of a run: it was opened without a request, or by a start that came from there.
+    ///
+    /// # Errors
+    /// As [`Store::read`](crate::Store::read).
+    pub async fn is_contributed(&self, thread: &ThreadKey, run: &RunInfo) -> Result<bool, Error> {
+        if self.store().request(thread, run.no).await?.is_empty() {
+            return Ok(true);
+        }
+        let page = self.store().read(thread, run.offsets.clone(), Some(run.no), 1).await?;
+        Ok(page.records.first().is_none_or(|first| first.kind != Kind::Made))
     }
 
     /// Appends to a run that is there.

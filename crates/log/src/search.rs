@@ -4,11 +4,16 @@ use std::collections::BTreeSet;
 use threadline_protocol::content::{Content, ContentPart};
 use threadline_protocol::{Event, Message, Received};
 
-/// The words of a text: letters and digits that stand together, in lower case.
+/// What has more characters is no word that anybody looks for, but data, and indexes do not take any length.
+const WORD_CHARACTERS_MAX: usize = 256;
+
+/// The words of a text: letters and digits that stand together, in lower case. Of long ones, their beginning.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|character: char| !character.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
+    let words = text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(|word| {
+        let end = word.char_indices().nth(WORD_CHARACTERS_MAX).map_or(word.len(), |(end, _)| end);
+        word[..end].to_lowercase()
+    })
 }
 
 /// The words of the messages in a checkpoint's compacted events.

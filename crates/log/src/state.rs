@@ -272,7 +272,7 @@ impl ThreadState {
         Ok(Admission::New(Admitted { run: append.run, first: self.tail, time, before: Vec::new(), after }))
     }
 
-    /// Whether a lease may be renewed or taken over, and what becomes true with it.
+    /// Whether a lease may be renewed, taken over or seized, and what becomes true with it.
     ///
     /// # Errors
     /// If the run has ended, another has it, or its lease is not over.
@@ -292,7 +292,7 @@ impl ThreadState {
         }
         let lease_until = match claim {
             Claim::TakeOver(_) if info.lease_until > time => return Err(Error::RunActive(info.id.clone())),
-            Claim::Renew(until) | Claim::TakeOver(until) => until,
+            Claim::Renew(until) | Claim::TakeOver(until) | Claim::Seize(until) => until,
         };
         Ok(Fact::Claimed { run, epoch: claim.epoch_after(epoch), lease_until })
     }

@@ -107,6 +107,8 @@ pub enum Claim {
     Renew(Timestamp),
     /// Another has it until then, if it is over.
     TakeOver(Timestamp),
+    /// Another has it until then, whoever has it now: to end a run that is written elsewhere.
+    Seize(Timestamp),
 }
 
 impl Claim {
@@ -115,7 +117,7 @@ impl Claim {
     pub const fn epoch_after(self, epoch: Epoch) -> Epoch {
         match self {
             Self::Renew(_) => epoch,
-            Self::TakeOver(_) => Epoch(epoch.0 + 1),
+            Self::TakeOver(_) | Self::Seize(_) => Epoch(epoch.0 + 1),
         }
     }
 }
@@ -153,6 +155,42 @@ pub struct Page {
     pub next: u64,
 }
 
+/// What another process has done to a store that several share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Everything of a thread before this offset is durable.
+    Reached {
+        /// Which thread.
+        thread: Incarnation,
+        /// The next offset.
+        tail: u64,
+    },
+    /// Something that lists of threads show has changed: a run was opened or ended, a thread described or trimmed.
+    Changed(ThreadKey),
+    /// A thread was deleted.
+    Deleted {
+        /// Its name.
+        key: ThreadKey,
+        /// Which thread of that name.
+        thread: Incarnation,
+    },
+    /// News may have been lost: whoever waits for some has to look.
+    Missed,
+}
+
+/// What a store that several processes write has for each of them.
+#[async_trait]
+pub trait Shared: Send + Sync {
+    /// Waits for something that another process has done. What this process has done may be told as well.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost if the future is dropped.
+    async fn heard(&self) -> News;
+
+    /// How far these threads have come; those that are not there any more are left out.
+    async fn tails(&self, threads: &[Incarnation]) -> Result<Vec<(Incarnation, u64)>, Error>;
+}
+
 /// Where records are kept.
 ///
 /// Every write is durable when it has returned `Ok`, and nothing of it can be read before. [`Error::Unavailable`] means that nothing
@@ -168,7 +206,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Appends to a run that goes on. A run that has ended takes only rejected records. It may begin before it is waited for.
     fn append(&self, append: Append) -> Appending;
 
-    /// Renews the lease of a run, or takes it over, if `epoch` is that of its writer so far. Gives the epoch of its writer from
+    /// Renews the lease of a run, takes it over or seizes it, if `epoch` is that of its writer so far. Gives the epoch of its writer from
     /// now on. Of several who take over at once, one succeeds.
     async fn claim(
         &self,
@@ -244,6 +282,11 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// Rewrites what is settled in its compact form, and gives back space that is no longer needed.
     async fn tidy(&self) -> Result<(), Error>;
+
+    /// What others tell, if several processes may write the store at once. None for one that a process has alone.
+    fn shared(&self) -> Option<&dyn Shared> {
+        None
+    }
 
     /// Why the store takes no writes, if it does not.
     fn trouble(&self) -> Option<String>;

@@ -23,6 +23,8 @@ pub(crate) struct Reached {
     pub(crate) tail: u64,
     /// The thread was deleted.
     pub(crate) is_deleted: bool,
+    /// The store is away for so long that whoever follows had better do it elsewhere.
+    pub(crate) is_away: bool,
 }
 
 /// The newest records of one thread.
@@ -51,7 +53,7 @@ impl Recent {
 
 impl Tail {
     fn new() -> Self {
-        let (reached, _) = watch::channel(Reached { tail: 0, is_deleted: false });
+        let (reached, _) = watch::channel(Reached { tail: 0, is_deleted: false, is_away: false });
         Self { reached, recent: Mutex::default() }
     }
 
@@ -59,11 +61,12 @@ impl Tail {
         self.reached.subscribe()
     }
 
-    /// Learns how far the thread has come.
+    /// Learns how far the thread has come, from a store that is there.
     pub(crate) fn reach(&self, tail: u64) {
         self.reached.send_if_modified(|reached| {
             let is_news = reached.tail < tail;
             reached.tail = reached.tail.max(tail);
+            reached.is_away = false;
             is_news
         });
     }
@@ -152,6 +155,19 @@ impl Tails {
     /// How many follow a thread.
     pub(crate) fn followers(&self, thread: Incarnation) -> usize {
         self.get(thread).map_or(0, |tail| tail.reached.receiver_count())
+    }
+
+    /// The threads that somebody follows.
+    pub(crate) fn followed(&self) -> Vec<Incarnation> {
+        let followed = lock(&self.followed);
+        followed.iter().filter(|(_, tail)| tail.strong_count() > 0).map(|(thread, _)| *thread).collect()
+    }
+
+    /// Cuts off all who follow something: the store is away.
+    pub(crate) fn cut(&self) {
+        for tail in lock(&self.followed).values().filter_map(Weak::upgrade) {
+            tail.reached.send_modify(|reached| reached.is_away = true);
+        }
     }
 
     /// Gives durable records to who follows the thread.

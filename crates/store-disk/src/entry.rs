@@ -6,17 +6,16 @@
 //! varint, how many bytes it has in common with the beginning of the one before; then what is their own, of all of them. How many there are, their run,
 //! first offset and time are in the entry's head, and how many bytes they have is its weight. Such entries have the flag [`SHARED`].
 //!
-//! In blocks, and in entries without that flag, which stores of format 1 have: for each record a little-endian `u32`, four times its length plus
-//! the code of its kind; then the bytes of all of them.
+//! In blocks, and in entries without that flag, which stores of format 1 have, they are a [body](threadline_log::sealed::batch) in which nothing is shared.
 //!
 //! A fact: its head's first offset is the thread's tail when it became true. The body is a line of JSON, a line feed, and the bytes that belong to it; these are a zstd frame if [`PACKED`] is set.
 
 use crate::journal::format::FLAG_WEIGHT;
-use crate::journal::varint;
 use bytes::Bytes;
 use smallvec::SmallVec;
 use threadline_log::fact::Fact;
-use threadline_log::{Kind, NewRecord, Record, RunNo, Timestamp};
+use threadline_log::sealed::batch::{BatchHead, RECORD_BYTES_MAX, RecordsError, coded_length};
+use threadline_log::{Kind, NewRecord, RunNo, Timestamp, varint};
 
 /// An entry with records.
 pub(crate) const RECORDS: u8 = 1;
@@ -41,70 +40,20 @@ pub(crate) const SHARED: u8 = FLAG_WEIGHT;
 /// Attached bytes up to this length are not worth a frame.
 const PACKED_BYTES_MIN: usize = 512;
 const ZSTD_LEVEL: i32 = 1;
-pub(crate) const LENGTH_BYTES: usize = 4;
-const LENGTH_MAX: u32 = u32::MAX >> 2;
 
 /// Why the bytes of an entry cannot be read, though their checksum is right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EntryError {
-    #[error("a record's length is wrong. record={0}")]
-    RecordLength(usize),
-    #[error("a record is of no known kind. record={0}")]
-    RecordKind(usize),
+    #[error(transparent)]
+    Records(#[from] RecordsError),
     #[error("the records have more or fewer bytes than they should. expected={expected}, actual={actual}")]
     RecordBytes { expected: u64, actual: u64 },
-    #[error("bytes after the last record. bytes={0}")]
-    BytesLeft(usize),
     #[error("a fact without a line")]
     NoLine,
     #[error("a fact that cannot be read: {0}")]
     Fact(String),
     #[error("a fact's bytes cannot be unpacked: {0}")]
     Unpack(String),
-}
-
-/// The place of a batch among its thread's records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BatchHead {
-    pub(crate) first: u64,
-    pub(crate) count: u32,
-    pub(crate) run: RunNo,
-    pub(crate) time: Timestamp,
-}
-
-impl BatchHead {
-    pub(crate) fn end(&self) -> u64 {
-        self.first.saturating_add(u64::from(self.count))
-    }
-}
-
-/// The body of an entry with these records. None if one of them is too long.
-pub(crate) fn encode_records(records: &[NewRecord]) -> Option<Vec<u8>> {
-    let mut body = Vec::with_capacity(body_bytes(records)?);
-    put_records(records, &mut body);
-    Some(body)
-}
-
-/// How long the body of an entry with these records is. None if one of them is too long.
-fn body_bytes(records: &[NewRecord]) -> Option<usize> {
-    let is_short = |record: &NewRecord| record.bytes.len() <= LENGTH_MAX as usize;
-    let bytes: usize = records.iter().map(|record| LENGTH_BYTES + record.bytes.len()).sum();
-    records.iter().all(is_short).then_some(bytes)
-}
-
-/// Appends the body of an entry with these records, none of which is too long.
-fn put_records(records: &[NewRecord], body: &mut Vec<u8>) {
-    for record in records {
-        let length = coded_length(record.bytes.len(), record.kind).expect("lengths were looked at");
-        body.extend_from_slice(&length);
-    }
-    records.iter().for_each(|record| body.extend_from_slice(&record.bytes));
-}
-
-/// The length of a record and its kind, as they are in a body. None if it is too long.
-pub(crate) fn coded_length(bytes: usize, kind: Kind) -> Option<[u8; LENGTH_BYTES]> {
-    let length = u32::try_from(bytes).ok().filter(|length| *length <= LENGTH_MAX)?;
-    Some((length << 2 | u32::from(kind.code())).to_le_bytes())
 }
 
 /// How many bytes two records have in common at their beginnings.
@@ -133,7 +82,7 @@ pub(crate) fn encode_shared(records: &[NewRecord]) -> Option<Vec<u8>> {
     let mut shared = SmallVec::<[usize; 16]>::new();
     let mut bytes = 0;
     for (index, (record, common)) in with_common(records).enumerate() {
-        if record.bytes.len() > LENGTH_MAX as usize {
+        if record.bytes.len() > RECORD_BYTES_MAX {
             return None;
         }
         let own = record.bytes.len() - common;
@@ -160,15 +109,15 @@ pub(crate) fn unshared(head: BatchHead, record_bytes: u64, body: &[u8]) -> Resul
     let mut plain = Vec::new();
     let (mut before, mut actual) = (0, 0_u64);
     for index in 0..head.count as usize {
-        let wrong = EntryError::RecordLength(index);
+        let wrong = RecordsError::Length(index);
         let mut number = || varint::take(&mut rest).and_then(|number| usize::try_from(number).ok());
-        let code = number().ok_or(wrong.clone())?;
+        let code = number().ok_or(wrong)?;
         let common = if index == 0 { Some(0) } else { number() };
-        let common = common.filter(|common| *common <= before).ok_or(wrong.clone())?;
+        let common = common.filter(|common| *common <= before).ok_or(wrong)?;
         let (own, kind) = (code >> 2, (code & 3).to_le_bytes()[0]);
-        before = own.checked_add(common).ok_or(wrong.clone())?;
+        before = own.checked_add(common).ok_or(wrong)?;
         actual = actual.saturating_add(before as u64);
-        let kind = Kind::from_code(kind).ok_or(EntryError::RecordKind(index))?;
+        let kind = Kind::from_code(kind).ok_or(RecordsError::Kind(index))?;
         plain.extend_from_slice(&coded_length(before, kind).ok_or(wrong)?);
         parts.push((common, own));
     }
@@ -178,8 +127,8 @@ pub(crate) fn unshared(head: BatchHead, record_bytes: u64, body: &[u8]) -> Resul
     let own: usize = parts.iter().map(|(_, own)| *own).fold(0, usize::saturating_add);
     match rest.len().checked_sub(own) {
         Some(0) => {}
-        Some(left) => return Err(EntryError::BytesLeft(left)),
-        None => return Err(EntryError::RecordLength(parts.len().saturating_sub(1))),
+        Some(left) => return Err(RecordsError::Left(left).into()),
+        None => return Err(RecordsError::Length(parts.len().saturating_sub(1)).into()),
     }
     plain.reserve_exact(usize::try_from(actual).unwrap_or_default());
     let mut start = plain.len();
@@ -190,34 +139,6 @@ pub(crate) fn unshared(head: BatchHead, record_bytes: u64, body: &[u8]) -> Resul
         (start, rest) = (next, &rest[own..]);
     }
     Ok(plain.into())
-}
-
-/// How many bytes the records of a body of this length have.
-pub(crate) fn record_bytes(body_bytes: u64, count: u32) -> u64 {
-    body_bytes.saturating_sub(LENGTH_BYTES as u64 * u64::from(count))
-}
-
-/// The records of a body.
-pub(crate) fn decode_records(head: BatchHead, body: &Bytes) -> Result<Vec<Record>, EntryError> {
-    let count = head.count as usize;
-    let lengths = body.get(..count * LENGTH_BYTES).ok_or(EntryError::RecordLength(0))?;
-    let mut at = lengths.len();
-    let mut records = Vec::with_capacity(count);
-    for (index, length) in lengths.as_chunks::<LENGTH_BYTES>().0.iter().enumerate() {
-        let length = u32::from_le_bytes(*length);
-        let kind = Kind::from_code((length & 3) as u8).ok_or(EntryError::RecordKind(index))?;
-        let end = at + (length >> 2) as usize;
-        if end > body.len() {
-            return Err(EntryError::RecordLength(index));
-        }
-        let offset = head.first.saturating_add(index as u64);
-        records.push(Record { offset, time: head.time, run: head.run, kind, bytes: body.slice(at..end) });
-        at = end;
-    }
-    if at < body.len() {
-        return Err(EntryError::BytesLeft(body.len() - at));
-    }
-    Ok(records)
 }
 
 /// A fact as an entry has it.
@@ -307,6 +228,7 @@ impl FactEntry {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use threadline_log::sealed::batch::encode_records;
 
     fn kinds() -> impl Strategy<Value = Kind> {
         (0_u8..4).prop_map(|code| Kind::from_code(code).unwrap())
@@ -322,21 +244,10 @@ mod tests {
                 records.into_iter().map(|(kind, bytes)| NewRecord { kind, bytes: bytes.into() }).collect();
             let body: Bytes = encode_records(&given).unwrap().into();
             let count = u32::try_from(given.len()).unwrap();
-            let bytes: usize = given.iter().map(|record| record.bytes.len()).sum();
-            prop_assert_eq!(record_bytes(body.len() as u64, count), bytes as u64);
             let head = BatchHead { first, count, run: RunNo(7), time: Timestamp(9) };
-            let read = decode_records(head, &body).unwrap();
-            for (index, (record, given)) in read.iter().zip(&given).enumerate() {
-                prop_assert_eq!((record.offset, record.kind), (first + index as u64, given.kind));
-                prop_assert_eq!(&record.bytes, &given.bytes);
-            }
-            prop_assert_eq!(read.len(), given.len());
-            for length in 0..body.len() {
-                prop_assert!(decode_records(head, &body.slice(..length)).is_err());
-            }
             let shared = encode_shared(&given).unwrap();
             prop_assert_eq!(shared.capacity(), shared.len());
-            let record_bytes = bytes as u64;
+            let record_bytes = given.iter().map(|record| record.bytes.len() as u64).sum();
             prop_assert_eq!(unshared(head, record_bytes, &shared), Ok(body));
             prop_assert!(unshared(head, record_bytes + 1, &shared).is_err());
             for length in 0..shared.len() {

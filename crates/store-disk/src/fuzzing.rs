@@ -1,12 +1,13 @@
 //! Ways to the decoders past the checksums, which would keep a fuzzer out. Whatever is in a frame is decoded or refused.
 
-use crate::entry::{BatchHead, FactEntry, PACKED, RECORDS, SHARED, decode_records, unshared};
+use crate::entry::{FactEntry, PACKED, RECORDS, SHARED, unshared};
 use crate::fs::sim::SimDisk;
 use crate::history::{BlockKind, reread, salvaged};
 use crate::journal::format::segment_name;
 use crate::journal::{self, EntryHead, Journal, Options, Salt, framed};
 use bytes::Bytes;
 use std::sync::Arc;
+use threadline_log::sealed::batch::{BatchHead, decode_records};
 use threadline_log::{RunNo, Timestamp};
 
 const SALT: Salt = Salt(*b"fuzzing!");

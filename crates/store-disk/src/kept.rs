@@ -1,9 +1,9 @@
 //! What is kept of a thread's records after trims and compactions.
 
-use crate::entry::{self, BatchHead};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use threadline_log::sealed::batch::{BatchHead, decode_records, encode_records};
 use threadline_log::state::ThreadState;
 use threadline_log::{Error, NewRecord, RunNo};
 
@@ -50,7 +50,7 @@ impl Kept {
         if head.first >= self.first {
             return Ok(Some((head, body)));
         }
-        let records = entry::decode_records(head, &body).map_err(|error| Error::Corrupt {
+        let records = decode_records(head, &body).map_err(|error| Error::Corrupt {
             place: format!("offset={}", head.first),
             what: error.to_string(),
         })?;
@@ -60,7 +60,7 @@ impl Kept {
             .map(|record| NewRecord { kind: record.kind, bytes: record.bytes })
             .collect();
         let count = u32::try_from(left.len()).expect("a part of a batch is no longer than it");
-        let body = entry::encode_records(&left).expect("no record has grown");
+        let body = encode_records(&left).expect("no record has grown");
         Ok(Some((BatchHead { first: self.first, count, ..head }, body.into())))
     }
 }

@@ -3,7 +3,7 @@
 use crate::catalogue::{Catalogue, CatalogueError};
 use crate::dirs::Directories;
 use crate::engine::{Engine, Limits, Parts};
-use crate::entry::{BatchHead, FactEntry, PACKED, RECORDS, SHARED, record_bytes};
+use crate::entry::{FactEntry, PACKED, RECORDS, SHARED};
 use crate::fs::LockError;
 use crate::history::{HistoryError, Index, Mark, Shelf, file_name};
 use crate::identity::{Identity, IdentityError};
@@ -15,6 +15,7 @@ use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use threadline_log::sealed::batch::{BatchHead, record_bytes};
 use threadline_log::{RunNo, Timestamp};
 
 /// The name of the catalogue's file.

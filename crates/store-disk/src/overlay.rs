@@ -4,7 +4,7 @@
 //! one is what readers see.
 
 use crate::catalogue::{Changes, StoredThread, ThreadChange};
-use crate::entry::{BatchHead, FactEntry};
+use crate::entry::FactEntry;
 use crate::history::Mark;
 use crate::kept::{Compacted, Kept};
 use crate::numbered::{ByName, ByNumber};
@@ -15,6 +15,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use threadline_log::fact::Fact;
+use threadline_log::sealed::batch::BatchHead;
 use threadline_log::search;
 use threadline_log::state::ThreadState;
 use threadline_log::store::Ack;

@@ -2,7 +2,7 @@
 
 use crate::catalogue::BlockPlace;
 use crate::engine::{Engine, unreadable_block, unreadable_entry};
-use crate::entry::{self, BatchHead, EntryError, FactEntry, PACKED, SHARED};
+use crate::entry::{self, FactEntry, PACKED, SHARED};
 use crate::history::{Ahead, BLOCK_BYTES, BlockKind, HistoryError, Mark, Site, file_name};
 use crate::kept::Kept;
 use crate::overlay::View;
@@ -10,6 +10,7 @@ use crate::unsealed::UnsealedBatch;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::PoisonError;
+use threadline_log::sealed::batch::{BatchHead, decode_records};
 use threadline_log::store::Page;
 use threadline_log::{Error, Record, RunNo, ThreadKey, Timestamp};
 
@@ -128,7 +129,8 @@ impl Engine {
             if !is_within || !reading.wants(batch.head)? {
                 continue;
             }
-            let records = entry::decode_records(batch.head, &batch.body)
+            let records = batch
+                .records()
                 .map_err(|error| undecodable(&format!("history/{name}"), thread, batch.head.first, &error))?;
             if reading.take(records) == Room::Full {
                 return Ok(Room::Full);
@@ -147,7 +149,7 @@ impl Engine {
                 }
                 let UnsealedBatch { first, mark, .. } = *batch;
                 let (head, body) = self.unsealed_batch(reading.thread, first, mark)?;
-                let records = entry::decode_records(head, &body)
+                let records = decode_records(head, &body)
                     .map_err(|error| undecodable(&at(mark), reading.thread, head.first, &error))?;
                 if reading.take(records) == Room::Full {
                     return Ok(Room::Full);
@@ -317,6 +319,6 @@ fn at(mark: Mark) -> String {
 }
 
 /// What a caller is told about bytes that are whole and make no sense.
-pub(crate) fn undecodable(place: &str, thread: u64, offset: u64, error: &EntryError) -> Error {
+pub(crate) fn undecodable(place: &str, thread: u64, offset: u64, error: &dyn std::fmt::Display) -> Error {
     Error::Corrupt { place: format!("{place}, thread={thread}, offset={offset}"), what: error.to_string() }
 }

@@ -10,9 +10,7 @@
 use crate::ailments::Rotten;
 use crate::catalogue::CatalogueError;
 use crate::engine::Engine;
-use crate::entry::{
-    Attached, BatchHead, CHECKPOINT, DELETED, FactEntry, OPENED, decode_records, encode_fact,
-};
+use crate::entry::{Attached, CHECKPOINT, DELETED, FactEntry, OPENED, encode_fact};
 use crate::history::{
     Ahead, BlockAbout, BlockBuilder, BlockKind, HistoryWriter, Index, Mark, Place, Span, Written,
 };
@@ -27,6 +25,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 use threadline_log::chain::Chain;
 use threadline_log::fact::Fact;
+use threadline_log::sealed::batch::{BatchHead, decode_records};
 use threadline_log::{Error, RunNo, Timestamp};
 
 /// Why sealing stopped. Nothing is lost: what was not sealed is where it was.

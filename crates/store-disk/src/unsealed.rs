@@ -1,10 +1,11 @@
 //! Where the data is that is in the journal and not yet in history.
 
-use crate::entry::{BatchHead, DELETED, FORGOTTEN, fact_kind};
+use crate::entry::{DELETED, FORGOTTEN, fact_kind};
 use crate::history::Mark;
 use crate::numbered::ByNumber;
 use crate::overlay::Item;
 use std::ops::Range;
+use threadline_log::sealed::batch::BatchHead;
 use threadline_log::{RunNo, Timestamp};
 
 /// A batch of records in the journal.

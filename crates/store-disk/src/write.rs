@@ -3,7 +3,7 @@
 use crate::catalogue::StoredThread;
 use crate::done::Done;
 use crate::engine::{Engine, Pending};
-use crate::entry::{self, Attached, BatchHead, RECORDS, SHARED};
+use crate::entry::{self, Attached, RECORDS, SHARED};
 use crate::journal::format::FLAG_FACT;
 use crate::journal::{CommitError, EntryHead, Frames, SubmitError};
 use crate::overlay::{Item, Known, Overlay, View, Write};
@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use std::future::{poll_fn, ready};
 use std::sync::Arc;
 use threadline_log::fact::Fact;
+use threadline_log::sealed::batch::BatchHead;
 use threadline_log::state::{Admission, Admitted, ThreadState};
 use threadline_log::store::{Ack, Append, Appending, OpenRun, Opened};
 use threadline_log::{Epoch, Error, NewRecord, ThreadKey, Timestamp};

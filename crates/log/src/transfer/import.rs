@@ -20,10 +20,10 @@ use threadline_protocol::stages::close::Cause;
 use threadline_protocol::{Event, Received};
 
 /// The label of a thread that is being imported: one that still has it when nobody imports it is a part of a thread.
-const IMPORTING: &str = "threadline:importing";
+pub(super) const IMPORTING: &str = "threadline:importing";
 
 /// For how long a run that is imported is the import's. Nobody else may close it, however slowly its lines come.
-const LEASE_MS: i64 = 24 * 60 * 60 * 1000;
+pub(super) const LEASE_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// How many bytes of records are appended at once.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -270,15 +270,7 @@ impl Importer {
         let named = line.thread.ok_or_else(|| Error::Invalid("an export without a thread".to_owned()))?;
         let scope = self.options.scope.clone().unwrap_or_else(|| named.scope());
         let thread = ThreadKey::new(scope, self.options.thread.clone().unwrap_or(named.id));
-        match self.engine.store().thread(&thread).await {
-            // What an import has left that did not come to its end.
-            Ok(part) if part.metadata.labels.contains_key(IMPORTING) => {
-                self.engine.forget_import(&thread, part.incarnation).await?;
-            }
-            Ok(_) => return Err(Error::ThreadExists(thread)),
-            Err(Error::NoThread(_)) => {}
-            Err(error) => return Err(error),
-        }
+        self.engine.make_room(&thread).await?;
         self.imported.threads.push(thread.clone());
         self.tail = Some(0);
         self.input = Some(Input::Export(Box::new(ExportImport {
@@ -548,7 +540,11 @@ impl ExportImport {
 
 impl Engine {
     /// Forgets a thread that was not imported to its end, whatever goes on there.
-    async fn forget_import(&self, thread: &ThreadKey, incarnation: Incarnation) -> Result<(), Error> {
+    pub(super) async fn forget_import(
+        &self,
+        thread: &ThreadKey,
+        incarnation: Incarnation,
+    ) -> Result<(), Error> {
         match self.store().thread(thread).await {
             Ok(info) if info.incarnation == incarnation => self.forget(thread, incarnation).await,
             Ok(_) | Err(Error::NoThread(_)) => Ok(()),

@@ -1,10 +1,13 @@
 //! Threads that leave and enter a store as lines of JSON.
 
 mod begun;
+mod copy;
 mod export;
 mod import;
 mod line;
+mod standing_in;
 
+pub use copy::Copied;
 pub use export::{ExportForm, Exporter};
 pub use import::{ImportOptions, Imported, Importer, begins_export};
 pub use line::{LINE_BYTES_MAX, record_json};

@@ -3,3 +3,4 @@
 mod buffered;
 mod cost;
 mod memory;
+mod shared;

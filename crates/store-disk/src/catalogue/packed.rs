@@ -1,8 +1,8 @@
 //! Values in few bytes: numbers as varints, texts that are digits of numbers as these.
 
-use crate::journal::varint;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use threadline_log::varint;
 
 /// A text as it is.
 const PLAIN: u64 = 0;

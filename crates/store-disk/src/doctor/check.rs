@@ -4,7 +4,7 @@ use super::compare;
 use super::report::{Report, Severity};
 use crate::catalogue::Catalogue;
 use crate::dirs::Directories;
-use crate::entry::{CHECKPOINT, FactEntry, decode_records};
+use crate::entry::{CHECKPOINT, FactEntry};
 use crate::history::{BlockEntry, BlockKind, HistoryError, HistoryFile, file_number, is_leftover};
 use crate::identity::{Identity, IdentityError};
 use crate::journal;
@@ -117,7 +117,7 @@ pub(super) fn look_at_block(file: &HistoryFile, entry: &BlockEntry) -> Result<()
     match entry.kind {
         BlockKind::Records => {
             for batch in block.batches().map_err(damaged)? {
-                decode_records(batch.head, &batch.body).map_err(|error| error.to_string())?;
+                batch.records().map_err(|error| error.to_string())?;
             }
         }
         BlockKind::Facts => block.facts().map_err(damaged)?.iter().try_for_each(look_at_fact)?,

@@ -10,23 +10,20 @@
 //! In the frame, if not by column, batches: first offset `u64`, run `u32`, count `u32`, time `i64`, bytes `u32`, body: as the journal's without
 //! shared beginnings. Or facts: kind `u8`, flags `u8`, run `u32`, the thread's tail `u64`, time `i64`, bytes `u32`, body.
 
-use super::columns;
 use super::head::{BlockHead, Framed, Prefix};
 use super::index::BlockKind;
-use crate::entry::{BatchHead, FactEntry};
+use crate::entry::FactEntry;
 use bytes::{Buf, Bytes};
 use threadline_log::chain::ChainValue;
+use threadline_log::sealed::batch::{self, Batch, BatchHead};
+use threadline_log::sealed::{columns, frame};
 use threadline_log::{RunNo, Timestamp};
-use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
 /// A block is full when what is in it has this many bytes.
 pub(crate) const BLOCK_BYTES: usize = 64 * 1024;
 
-/// 7 percent smaller than by level 3, for a quarter more time to seal. Level 9 takes twice as long for another percent.
-const ZSTD_LEVEL: i32 = 6;
 /// No more than this is unpacked for the sake of other blocks.
 const BASE_BYTES_MAX: usize = 2 * BLOCK_BYTES;
-const BATCH_HEAD_BYTES: usize = 28;
 const FACT_HEAD_BYTES: usize = 26;
 
 /// What is wrong with a block.
@@ -52,13 +49,6 @@ pub(crate) enum BlockError {
     Contents,
 }
 
-/// A batch of records in a block.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Batch {
-    pub(crate) head: BatchHead,
-    pub(crate) body: Bytes,
-}
-
 /// A block that was read and is whole.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
@@ -71,7 +61,7 @@ impl Block {
     /// Reads a block and checks it. If it has a base, this must be it.
     pub(super) fn decode(bytes: &[u8], base: Option<&Self>) -> Result<Self, BlockError> {
         let framed = Framed::read(bytes)?;
-        let frame = framed.frame(bytes)?;
+        let packed = framed.frame(bytes)?;
         let Framed { head, checksum, .. } = framed;
         let base = match head.base {
             Some(wanted) => {
@@ -81,8 +71,8 @@ impl Block {
             None => None,
         };
         let before = head.prefix.bytes(base);
-        let packed = head.column_bytes.unwrap_or(head.raw_bytes);
-        let mut raw = unpack(frame, packed as usize, &before).ok_or(BlockError::Unpack)?;
+        let in_frame = head.column_bytes.unwrap_or(head.raw_bytes);
+        let mut raw = frame::unpack(packed, in_frame as usize, &before).ok_or(BlockError::Unpack)?;
         if head.column_bytes.is_some() {
             raw = columns::unfold(&raw, head.raw_bytes as usize).ok_or(BlockError::Contents)?;
         }
@@ -172,7 +162,7 @@ impl BlockBuilder {
         let last = head.end().saturating_sub(1);
         let (first, before) = self.offsets.unwrap_or((head.first, last));
         self.offsets = Some((first.min(head.first), before.max(last)));
-        put_batch_head(&head, length(body), &mut self.raw);
+        head.put(length(body), &mut self.raw);
         self.push_body(head.time, head.count, body);
     }
 
@@ -197,11 +187,11 @@ impl BlockBuilder {
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).ok().ok_or_else(too_long);
         let raw = Bytes::from(self.raw);
         let columns = match self.kind {
-            BlockKind::Records => batches(&raw, self.count).ok().and_then(|batches| columns::fold(&batches)),
+            BlockKind::Records => batches(&raw, self.count).ok().and_then(|batches| by_column(&batches)),
             BlockKind::Facts => None,
         };
         let before = Prefix::Dictionary.bytes(base.map(|base| &base.raw[..]));
-        let frame = pack(columns.as_deref().unwrap_or(&raw), &before)?;
+        let frame = frame::pack(columns.as_deref().unwrap_or(&raw), &before)?;
         let head = BlockHead {
             kind: self.kind,
             thread: self.thread,
@@ -220,59 +210,25 @@ impl BlockBuilder {
     }
 }
 
-/// Appends the head of a batch whose body has so many bytes.
-pub(super) fn put_batch_head(head: &BatchHead, bytes: u32, out: &mut Vec<u8>) {
-    out.extend_from_slice(&head.first.to_le_bytes());
-    out.extend_from_slice(&head.run.0.to_le_bytes());
-    out.extend_from_slice(&head.count.to_le_bytes());
-    out.extend_from_slice(&head.time.0.to_le_bytes());
-    out.extend_from_slice(&bytes.to_le_bytes());
-}
-
 fn length(body: &[u8]) -> u32 {
     u32::try_from(body.len()).expect("the journal takes no entries of 4 GiB")
 }
 
 /// The batches in these bytes, if they have so many records.
 fn batches(raw: &Bytes, records: u32) -> Result<Vec<Batch>, BlockError> {
-    let mut raw = raw.clone();
-    let (mut batches, mut count) = (Vec::new(), 0_u64);
-    while raw.has_remaining() {
-        if raw.remaining() < BATCH_HEAD_BYTES {
-            return Err(BlockError::Contents);
-        }
-        let (first, run) = (raw.get_u64_le(), RunNo(raw.get_u32_le()));
-        let (records, time) = (raw.get_u32_le(), Timestamp(raw.get_i64_le()));
-        let bytes = raw.get_u32_le() as usize;
-        if raw.remaining() < bytes {
-            return Err(BlockError::Contents);
-        }
-        count += u64::from(records);
-        let head = BatchHead { first, count: records, run, time };
-        batches.push(Batch { head, body: raw.split_to(bytes) });
-    }
+    let batches = batch::batches(raw.clone()).ok_or(BlockError::Contents)?;
+    let count: u64 = batches.iter().map(|batch| u64::from(batch.head.count)).sum();
     if count != u64::from(records) {
         return Err(BlockError::Contents);
     }
     Ok(batches)
 }
 
-fn pack(raw: &[u8], before: &[u8]) -> std::io::Result<Vec<u8>> {
-    let failed = |code| std::io::Error::other(zstd_safe::get_error_name(code));
-    let mut context = CCtx::try_create().ok_or(std::io::ErrorKind::OutOfMemory)?;
-    context.set_parameter(CParameter::CompressionLevel(ZSTD_LEVEL)).map_err(failed)?;
-    context.ref_prefix(before).map_err(failed)?;
-    let mut frame = Vec::with_capacity(zstd_safe::compress_bound(raw.len()));
-    context.compress2(&mut frame, raw).map_err(failed)?;
-    Ok(frame)
-}
-
-fn unpack(frame: &[u8], raw_bytes: usize, before: &[u8]) -> Option<Vec<u8>> {
-    let mut context = DCtx::try_create()?;
-    context.ref_prefix(before).ok()?;
-    let mut raw = Vec::with_capacity(raw_bytes);
-    context.decompress(&mut raw, frame).ok()?;
-    (raw.len() == raw_bytes).then_some(raw)
+/// The batches by column. None if what is in them are no records.
+fn by_column(batches: &[Batch]) -> Option<Vec<u8>> {
+    let heads: Vec<BatchHead> = batches.iter().map(|batch| batch.head).collect();
+    let records = batches.iter().map(|batch| batch.records().ok()).collect::<Option<Vec<_>>>()?.concat();
+    Some(columns::fold(&heads, &records))
 }
 
 /// A block with any bytes in it, whose checksum holds, read again.

@@ -85,7 +85,7 @@ mod tests {
     use super::super::block::BlockBuilder;
     use super::super::index::BlockKind;
     use super::*;
-    use crate::entry::BatchHead;
+    use threadline_log::sealed::batch::BatchHead;
     use threadline_log::{RunNo, Timestamp};
 
     fn block(bytes: usize) -> Block {

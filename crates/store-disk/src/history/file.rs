@@ -336,8 +336,9 @@ fn read_foot(foot: &[u8; FOOT_BYTES]) -> Option<(u64, u32, u32)> {
 mod tests {
     use super::super::index::BlockKind;
     use super::*;
-    use crate::entry::{BatchHead, CHECKPOINT, FactEntry};
+    use crate::entry::{CHECKPOINT, FactEntry};
     use crate::fs::sim::SimDisk;
+    use threadline_log::sealed::batch::BatchHead;
     use threadline_log::{RunNo, Timestamp};
 
     fn facts(thread: u64, text: &str) -> BlockBuilder {

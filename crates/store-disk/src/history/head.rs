@@ -7,7 +7,7 @@
 //! | 4 | `TLBK` |
 //! | 1 | version, 3 |
 //! | 1 | kind: 1 records, 2 facts |
-//! | 1 | flags. Bit 0: the frame was packed with another block before it, its *base*. Bit 1: the records are in it [by column](super::columns). Bit 2: a chain value follows the head |
+//! | 1 | flags. Bit 0: the frame was packed with another block before it, its *base*. Bit 1: the records are in it [by column](threadline_log::sealed::columns). Bit 2: a chain value follows the head |
 //! | 1 | 0 |
 //! | 4 | CRC-32C of the 8 bytes before and of all behind |
 //! | varint | thread no |
@@ -28,11 +28,12 @@
 //! from 64, and at 100 the CRC-32C of all before and of the frame, which follows. They have no columns.
 
 use super::block::BlockError;
-use super::dictionary::{DICTIONARY, NAMES};
+use super::dictionary::NAMES;
 use super::index::BlockKind;
-use crate::journal::varint;
 use std::borrow::Cow;
 use threadline_log::chain::ChainValue;
+use threadline_log::sealed::dictionary::DICTIONARY;
+use threadline_log::varint;
 
 const MAGIC: [u8; 4] = *b"TLBK";
 const VERSION: u8 = 3;

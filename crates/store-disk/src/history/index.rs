@@ -2,9 +2,9 @@
 //!
 //! Persisted, so must be kept stable: JSON in a zstd frame. Members may be added; a reader ignores those that it does not know.
 
-use crate::entry::{BatchHead, record_bytes};
 use crate::journal::Position;
 use serde::{Deserialize, Serialize};
+use threadline_log::sealed::batch::{BatchHead, record_bytes};
 
 /// What a block holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,13 +2,11 @@
 
 mod block;
 mod cache;
-mod columns;
 mod dictionary;
 mod file;
 mod head;
 mod index;
 mod shelf;
-mod template;
 
 #[cfg(any(test, feature = "sim"))]
 pub(crate) use block::reread;

@@ -3,7 +3,7 @@
 use super::Position;
 use super::checksum::checksum;
 use super::format::{FLAG_FACT, FLAG_WEIGHT};
-use super::varint;
+use threadline_log::varint;
 
 /// What the journal knows of an entry. It gives none of it a meaning, but for two flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -26,7 +26,6 @@ mod sidecar;
 mod survey;
 #[cfg(test)]
 mod tests;
-pub(crate) mod varint;
 mod walk;
 
 pub use check::{Finding, check};

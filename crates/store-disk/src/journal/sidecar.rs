@@ -3,9 +3,10 @@
 use super::checksum::checksum;
 use super::entry::{EntryHead, Found};
 use super::format::{FEATURES_KNOWN, GROUPS_START, SIDECAR_MAGIC, SIDECAR_VERSION, SIDECAR_VERSION_PLAIN};
-use super::{Position, Salt, varint};
+use super::{Position, Salt};
 use std::borrow::Cow;
 use std::io;
+use threadline_log::varint;
 
 const FIXED_BYTES: usize = 48;
 /// Facts are much alike, and whoever opens a store waits for it.

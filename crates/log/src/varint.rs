@@ -1,6 +1,10 @@
-//! Numbers in as few bytes as they need.
+//! Numbers in as few bytes as they need: LEB128, and zigzags where they may be negative.
+//!
+//! Persisted, so must be kept stable.
 
-pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
+/// Appends a number.
+#[inline]
+pub fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
@@ -8,7 +12,8 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value.to_le_bytes()[0]);
 }
 
-pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
+/// Appends a number that may be negative, as a zigzag.
+pub fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put(bytes, zigzag(value));
 }
 
@@ -17,17 +22,21 @@ fn zigzag(value: i64) -> u64 {
 }
 
 /// How many bytes [`put`] appends.
-pub(crate) fn bytes(value: u64) -> usize {
+#[inline]
+#[must_use]
+pub fn bytes(value: u64) -> usize {
     (u64::BITS - (value | 1).leading_zeros()).div_ceil(7) as usize
 }
 
 /// How many bytes [`put_signed`] appends.
-pub(crate) fn bytes_signed(value: i64) -> usize {
+#[must_use]
+pub fn bytes_signed(value: i64) -> usize {
     bytes(zigzag(value))
 }
 
 /// Takes a number from the front of `bytes`; none if they are not one.
-pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
+#[inline]
+pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
@@ -44,7 +53,8 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
+/// Takes what [`put_signed`] has appended.
+pub fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
     let value = take(bytes)?;
     Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
 }

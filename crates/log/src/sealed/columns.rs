@@ -1,6 +1,6 @@
 //! Records by column: what the records of a block have in common is said once, and what differs lies together.
 //!
-//! Persisted, so must be kept stable. A record is a [template](super::template) and the values that are missing from it. The pieces of a message
+//! Persisted, so must be kept stable. A record is a template (`template.rs`) and the values that are missing from it. The pieces of a message
 //! lie behind one another as the text that they make, which the block's base has too, and times are small differences.
 //!
 //! Numbers are varints, or zigzags where they are differences:
@@ -13,26 +13,25 @@
 //! | values | for each template, for each value missing from it, for each record: of a number by how much it is more than the one before (zigzag, modulo 2^64, the first from 0); of others 0 if it is the one before, or else its length plus 1 |
 //! | bytes | for each template, for each value missing from it that is no number, for each record: its bytes, if it is not the one before |
 
-use super::block::{Batch, put_batch_head};
+use super::batch::{BatchHead, LENGTH_BYTES, coded_length};
 use super::template::{Parts, Piece, Value, pieces, put_digits};
-use crate::entry::{BatchHead, LENGTH_BYTES, coded_length, decode_records};
-use crate::journal::varint;
+use crate::names::{RunNo, Timestamp};
+use crate::record::{Kind, Record};
+use crate::varint;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use threadline_log::{Kind, Record, RunNo, Timestamp};
 
 /// Records that are like none of so many are kept as they are.
 const TEMPLATES_MAX: usize = 64;
 
-/// The batches by column. None if what is in them are no records.
-pub(super) fn fold(batches: &[Batch]) -> Option<Vec<u8>> {
+/// Batches with these records by column.
+#[must_use]
+pub fn fold(heads: &[BatchHead], records: &[Record]) -> Vec<u8> {
     let mut out = Vec::new();
-    put_heads(batches, &mut out);
-    let decoded = batches.iter().map(|batch| decode_records(batch.head, &batch.body).ok());
-    let records: Vec<Record> = decoded.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
+    put_heads(heads, &mut out);
     let (mut templates, mut numbers) = (Vec::<Template<'_>>::new(), HashMap::new());
     let mut codes = Vec::new();
-    for record in &records {
+    for record in records {
         let parts = Parts::of(&record.bytes)
             .filter(|parts| templates.len() < TEMPLATES_MAX || numbers.contains_key(&parts.template));
         let Parts { template, values } = parts.unwrap_or_else(|| Parts::whole(&record.bytes));
@@ -57,7 +56,7 @@ pub(super) fn fold(batches: &[Batch]) -> Option<Vec<u8>> {
     let columns = || templates.iter().flat_map(|template| &template.columns);
     columns().for_each(|column| put_values(column, &mut out));
     columns().for_each(|column| put_bytes(column, &mut out));
-    Some(out)
+    out
 }
 
 #[derive(Debug)]
@@ -67,10 +66,10 @@ struct Template<'a> {
     columns: Vec<Vec<Value<'a>>>,
 }
 
-fn put_heads(batches: &[Batch], out: &mut Vec<u8>) {
-    varint::put(out, batches.len() as u64);
+fn put_heads(heads: &[BatchHead], out: &mut Vec<u8>) {
+    varint::put(out, heads.len() as u64);
     let mut before = BatchHead { first: 0, count: 0, run: RunNo(0), time: Timestamp(0) };
-    for Batch { head, .. } in batches {
+    for head in heads {
         varint::put_signed(out, head.first.wrapping_sub(before.end()).cast_signed());
         varint::put_signed(out, i64::from(head.run.0) - i64::from(before.run.0));
         varint::put(out, head.count.into());
@@ -107,8 +106,11 @@ fn put_bytes(column: &[Value<'_>], out: &mut Vec<u8>) {
     }
 }
 
-/// The batches that were folded, as a block has them, in so many bytes. None if it is not so.
-pub(super) fn unfold(mut folded: &[u8], bytes: usize) -> Option<Vec<u8>> {
+/// The batches that were folded, one after the other, in so many bytes. None if it is not so.
+#[must_use]
+pub fn unfold(mut folded: &[u8], bytes: usize) -> Option<Vec<u8>> {
+    // No more is set aside at first, whatever is claimed.
+    let likely_bytes = bytes.min(folded.len().saturating_mul(32));
     let heads = take_heads(&mut folded)?;
     let templates = take_counted(&mut folded, |folded| {
         let bytes = usize::try_from(varint::take(folded)?).ok()?;
@@ -133,7 +135,7 @@ pub(super) fn unfold(mut folded: &[u8], bytes: usize) -> Option<Vec<u8>> {
     if !folded.is_empty() {
         return None;
     }
-    let mut plain = Plain { out: Vec::with_capacity(bytes), bytes_max: bytes, lengths_at: 0 };
+    let mut plain = Plain { out: Vec::with_capacity(likely_bytes), bytes_max: bytes, lengths_at: 0 };
     let mut codes = codes.into_iter();
     for head in &heads {
         plain.begin(head)?;
@@ -218,7 +220,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Batches as a block has them.
+/// Batches one after the other.
 #[derive(Debug)]
 struct Plain {
     out: Vec<u8>,
@@ -229,7 +231,7 @@ struct Plain {
 
 impl Plain {
     fn begin(&mut self, head: &BatchHead) -> Option<()> {
-        put_batch_head(head, 0, &mut self.out);
+        head.put(0, &mut self.out);
         self.lengths_at = self.out.len();
         let lengths_bytes = (head.count as usize).checked_mul(LENGTH_BYTES)?;
         if self.bytes_max.checked_sub(self.out.len())? < lengths_bytes {
@@ -279,18 +281,24 @@ impl Plain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::encode_records;
+    use crate::record::NewRecord;
+    use crate::sealed::batch::{Batch, encode_records};
     use bytes::Bytes;
     use proptest::prelude::*;
-    use threadline_log::NewRecord;
 
     fn plain(batches: &[Batch]) -> Vec<u8> {
         let mut out = Vec::new();
         for Batch { head, body } in batches {
-            put_batch_head(head, u32::try_from(body.len()).unwrap(), &mut out);
+            head.put(u32::try_from(body.len()).unwrap(), &mut out);
             out.extend_from_slice(body);
         }
         out
+    }
+
+    fn folded(batches: &[Batch]) -> Vec<u8> {
+        let heads: Vec<BatchHead> = batches.iter().map(|batch| batch.head).collect();
+        let records: Vec<Record> = batches.iter().flat_map(|batch| batch.records().unwrap()).collect();
+        fold(&heads, &records)
     }
 
     fn batch(first: u64, run: u32, time: i64, records: &[(u8, Vec<u8>)]) -> Batch {
@@ -325,7 +333,7 @@ mod tests {
         #[test]
         fn what_was_folded_is_unfolded_to_the_same_bytes(batches in batches(), at in any::<prop::sample::Index>(), with: u8) {
             let plain = plain(&batches);
-            let mut folded = fold(&batches).unwrap();
+            let mut folded = folded(&batches);
             prop_assert_eq!(unfold(&folded, plain.len()), Some(plain.clone()));
             prop_assert_eq!(unfold(&folded, plain.len() + 1), None);
             if let Some(fewer) = plain.len().checked_sub(1) {
@@ -348,16 +356,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_batch_of_records_is_not_folded() {
-        let head = BatchHead { first: 0, count: 2, run: RunNo(0), time: Timestamp(0) };
-        assert_eq!(fold(&[Batch { head, body: Bytes::from_static(b"hello") }]), None);
-    }
-
-    #[test]
     fn records_that_are_like_too_many_others_are_kept_as_they_are() {
         let records: Vec<_> = (0..200_u32).map(|n| (0, format!("{{\"{n}-\":1}}").into_bytes())).collect();
         let batches = [batch(0, 0, 0, &records)];
-        let folded = fold(&batches).unwrap();
+        let folded = folded(&batches);
         let plain = plain(&batches);
         assert_eq!(unfold(&folded, plain.len()), Some(plain));
         let mut rest = &folded[6..];
@@ -374,7 +376,7 @@ mod tests {
             )
         };
         let records: Vec<_> = (0..100).map(|n| (0, event(n).into_bytes())).collect();
-        let folded = fold(&[batch(0, 0, 0, &records)]).unwrap();
+        let folded = folded(&[batch(0, 0, 0, &records)]);
         assert!(folded.len() < 100 * 15 + 150, "{}", folded.len());
     }
 }
