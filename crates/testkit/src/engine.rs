@@ -4,7 +4,8 @@
 //! threadline_testkit::engine_contract!(MyHarness::new());
 //! ```
 //!
-//! makes a test of each law. The expression is evaluated for each test and each case, and must give an empty store.
+//! makes a test of each law. The expression is evaluated for each test and each case, and must give an empty store. A store that
+//! several processes can have runs [`engines_contract`](crate::engines_contract) as well.
 
 mod chaining;
 mod cloning;
@@ -13,6 +14,7 @@ mod following;
 mod forgetting;
 mod orphans;
 mod reading;
+mod several;
 mod stage;
 mod time_travel;
 mod transfer;
@@ -24,7 +26,8 @@ pub use following::*;
 pub use forgetting::*;
 pub use orphans::*;
 pub use reading::*;
-pub use stage::{CountingIds, ManualClock, Stage, cases, play};
+pub use several::*;
+pub use stage::{CountingIds, ManualClock, Stage, play};
 pub use time_travel::*;
 pub use transfer::*;
 
@@ -65,6 +68,7 @@ macro_rules! engine_contract {
             every_point_in_time_can_be_seen_again,
             ends_outlive_their_records,
             an_export_that_is_imported_is_the_same_export,
+            a_copy_is_the_same_thread,
             an_export_of_a_trimmed_thread_keeps_its_branches,
             recordings_can_be_imported,
             runs_that_say_nothing_at_first_can_be_exported,
@@ -80,5 +84,21 @@ macro_rules! engine_contract {
                 $crate::engine::play(|| $harness, $crate::engine::$law);
             }
         )+
+    };
+}
+
+/// Makes a test of each law of several engines, on a store that several can have: its harness gives a second one.
+#[macro_export]
+macro_rules! engines_contract {
+    ($harness:expr) => {
+        $crate::engine_contract! { $harness;
+            followers_elsewhere_see_every_record_once,
+            a_run_of_one_engine_is_known_to_the_others,
+            one_of_several_engines_opens_a_run,
+            a_run_is_ended_from_elsewhere,
+            a_thread_that_is_deleted_elsewhere_is_not_followed_any_more,
+            changes_elsewhere_are_told,
+            abandoned_runs_are_closed_elsewhere,
+        }
     };
 }

@@ -1,8 +1,10 @@
 //! What the tests of several crates share.
 
+pub mod balancer;
 pub mod engine;
 pub mod fault_proxy;
 pub mod fill;
+pub mod postgres;
 pub mod random;
 pub mod store;
 pub mod strace;

@@ -7,18 +7,21 @@
 //! in a crate's `tests/it/main.rs` makes a test of each law, and one that compares the store with a plain model over random
 //! operations. The expression is evaluated for each test and each case, and must give an empty store each time.
 
+mod copying;
 mod gated;
 mod laws;
 pub mod model;
 mod operations;
 mod random_operations;
 mod scene;
+mod shared;
 pub mod view;
 
 pub use gated::{Gate, GatedStore};
 pub use laws::*;
 pub use random_operations::matches_the_model;
 pub use scene::Scene;
+pub use shared::{Hearing, SharedStore};
 
 use async_trait::async_trait;
 use std::fmt;
@@ -44,6 +47,11 @@ pub trait Harness: Send + Sync + fmt::Debug {
     /// Ends it and opens it again. Nobody uses the old one any more.
     async fn reopen(&self, store: Arc<dyn Store>, ending: Ending) -> Arc<dyn Store>;
 
+    /// Opens it once more beside the first, as another process does. None if only one can have it.
+    async fn second(&self) -> Option<Arc<dyn Store>> {
+        None
+    }
+
     /// Whether what it keeps is there after it was closed.
     fn lasts(&self) -> bool {
         true
@@ -52,6 +60,11 @@ pub trait Harness: Send + Sync + fmt::Debug {
     /// How many random histories are compared with the model: fewer where each of their steps waits for a disk.
     fn model_cases(&self) -> u32 {
         200
+    }
+
+    /// How many random threads are seen again at each of their points, which asks the store thousands of things.
+    fn engine_cases(&self) -> u64 {
+        30
     }
 
     /// Returns when lists and search show all that was written, for stores where they may lag behind.

@@ -62,13 +62,13 @@ pub fn play<H: Harness + 'static, F: Future<Output = ()>>(harness: impl Fn() -> 
     });
 }
 
-/// How many random cases a law is tried with.
-#[must_use]
-pub fn cases(usual: u64) -> u64 {
-    std::env::var("THREADLINE_ENGINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual)
-}
-
 impl Stage {
+    /// How many random cases a law is tried with.
+    pub(super) fn cases(&self) -> u64 {
+        let told = std::env::var("THREADLINE_ENGINE_CASES").ok().and_then(|cases| cases.parse().ok());
+        told.unwrap_or_else(|| self.harness.engine_cases())
+    }
+
     async fn new(harness: Box<dyn Harness>) -> Self {
         let store = harness.open().await;
         let (clock, ids) = (Arc::new(ManualClock::default()), Arc::new(CountingIds::default()));
@@ -93,6 +93,12 @@ impl Stage {
     /// Returns when lists show all that was written.
     pub(super) async fn settle(&self) {
         self.harness.settle(&*self.store).await;
+    }
+
+    /// Another engine on the same store, as another process has one. None if the store can be had only once.
+    pub(super) async fn second(&self) -> Option<Engine> {
+        let store = self.harness.second().await?;
+        Some(new_engine(&store, &self.clock, &self.ids))
     }
 
     /// Another engine, on a store of its own.
@@ -168,7 +174,7 @@ impl Stage {
 }
 
 fn new_engine(store: &Arc<dyn Store>, clock: &Arc<ManualClock>, ids: &Arc<CountingIds>) -> Engine {
-    let options = Options { full_checkpoint_runs_max: 3, ..Options::default() };
+    let options = Options { full_checkpoint_runs_max: 3, lease_ms: 30_000 };
     Engine::new(
         Arc::clone(store),
         Arc::clone(clock) as Arc<dyn Clock>,

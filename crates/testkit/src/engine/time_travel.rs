@@ -1,6 +1,6 @@
 //! Seeing any point again.
 
-use super::stage::{Stage, cases, end_of, request, seen, thread};
+use super::stage::{Stage, end_of, request, seen, thread};
 use crate::random::Random;
 use crate::store::Ending;
 use crate::streams;
@@ -17,7 +17,7 @@ use threadline_protocol::stages::fold::Fold;
 /// For every offset and every branch, the snapshot is the fold of that prefix: of any streams, right after they were
 /// appended, after the store has tidied up, after a restart, and in a store that they were imported into.
 pub async fn every_point_in_time_can_be_seen_again(mut stage: Stage) {
-    for seed in 0..cases(30) {
+    for seed in 0..stage.cases() {
         let t = thread(&format!("t{seed}"));
         write_runs(&stage, &t, &mut Random::new(seed)).await;
         let points = points(&stage.engine, &t).await;
@@ -37,7 +37,7 @@ pub async fn every_point_in_time_can_be_seen_again(mut stage: Stage) {
 
 /// Whatever is trimmed and compacted, each branch that is left holds at its runs' ends what it held before.
 pub async fn ends_outlive_their_records(stage: Stage) {
-    for seed in 0..cases(30) {
+    for seed in 0..stage.cases() {
         let t = thread(&format!("t{seed}"));
         let mut random = Random::new(seed);
         write_runs(&stage, &t, &mut random).await;

@@ -3,7 +3,7 @@
 use super::stage::{Stage, finished, ids, request, seen, thread};
 use serde_json::{Value, json};
 use threadline_log::run::{RunInfo, RunStatus};
-use threadline_log::thread::MetadataChange;
+use threadline_log::thread::{MetadataChange, ThreadInfo};
 use threadline_log::transfer::{ExportForm, ImportOptions, Imported};
 use threadline_log::{At, Engine, Error, Kind, NewRecord, RunId, RunNo, ThreadKey};
 use threadline_protocol::stages::close::Cause;
@@ -83,6 +83,56 @@ pub async fn an_export_that_is_imported_is_the_same_export(stage: Stage) {
     stage.engine.delete(&t).await.expect("nothing goes on");
     import(&stage.engine, &exported).await.expect("the export makes sense");
     assert_eq!(export(&stage.engine, &t, ExportForm::Raw).await, exported);
+}
+
+/// A copy in another store is the same, whatever was forgotten of the thread, and so is its copy.
+pub async fn a_copy_is_the_same_thread(stage: Stage) {
+    let other = stage.other();
+    for cut in 0..=17 {
+        let t = thread(&format!("t{cut}"));
+        stage.converse(&t, &request(&t, "1", &["u1"])).await;
+        let two = stage.start(&t, &request(&t, "2", &["u1", "a-1", "u2"])).await;
+        let mut beside = request(&t, "3", &["u3"]);
+        beside["parentRunId"] = json!("1");
+        let three = stage.start(&t, &beside).await;
+        let refused = stage.engine.copy_thread(&t, &other, &|_| ()).await;
+        assert!(matches!(refused, Err(Error::RunActive(_))), "{refused:?}");
+        assert!(!other.is_whole(&t).await.expect("it can be asked"));
+        stage.say(&two, &[finished(&t, "2")]).await;
+        stage.say(&three, &[finished(&t, "3")]).await;
+        let late = || vec![NewRecord::rejected("after the end")].into();
+        stage.engine.append(&two, late()).await.expect("rejected records are kept");
+        stage.converse(&t, &request(&t, "4", &["u3", "u4"])).await;
+        stage.engine.export_digest(&t).await.expect("everything is folded");
+        if cut % 3 > 0 {
+            stage.store.compact_run(&t, RunNo(1), stage.engine.now()).await.expect("it has a checkpoint");
+            stage.engine.append(&two, late()).await.expect("rejected records are kept");
+        }
+        if cut % 3 > 1 {
+            stage.store.compact_run(&t, RunNo(2), stage.engine.now()).await.expect("it has a checkpoint");
+        }
+        stage.engine.trim(&t, cut).await.expect("it is trimmed");
+
+        let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+        let info = stage.store.thread(&t).await.expect("it is there");
+        let digest = stage.engine.export_digest(&t).await;
+        let copied = stage.engine.copy_thread(&t, &other, &|_| ()).await.expect("nothing goes on");
+        assert_eq!(copied.runs, 4);
+        assert_eq!(export(&other, &t, ExportForm::Raw).await, exported, "cut at {cut}");
+        assert_eq!((other.export_digest(&t).await, other.is_whole(&t).await), (digest.clone(), Ok(true)));
+        let there = other.store().thread(&t).await.expect("it is there");
+        let what = |info: &ThreadInfo| (info.incarnation, info.offsets.clone(), info.created, info.updated);
+        assert_eq!(what(&there), what(&info));
+        let chain = other.chain(&t, None).await.map(|chain| chain.value);
+        assert_eq!(chain, stage.engine.chain(&t, None).await.map(|chain| chain.value));
+        // And back, where the name is taken until the thread is deleted.
+        let taken = other.copy_thread(&t, &stage.engine, &|_| ()).await;
+        assert!(matches!(taken, Err(Error::ThreadExists(_))), "{taken:?}");
+        stage.engine.delete(&t).await.expect("nothing goes on");
+        other.copy_thread(&t, &stage.engine, &|_| ()).await.expect("its place is free");
+        assert_eq!(export(&stage.engine, &t, ExportForm::Raw).await, exported, "cut at {cut}");
+        assert_eq!(stage.engine.export_digest(&t).await, digest);
+    }
 }
 
 /// Of a thread whose past was trimmed, an export holds what its branches hold.
@@ -290,6 +340,12 @@ pub async fn what_a_killed_import_leaves_is_no_thread(stage: Stage) {
     drop(importer);
     let part = other.store().thread(&t).await.expect("a part of it is there");
     assert!(part.metadata.labels.contains_key("threadline:importing"));
+    assert_eq!(other.is_whole(&t).await, Ok(false));
+    let refused = other.copy_thread(&t, &stage.other(), &|_| ()).await;
+    assert!(
+        matches!(&refused, Err(Error::Invalid(what)) if what.contains("not imported to its end")),
+        "{refused:?}"
+    );
     import(&other, &format!("{first}{rest}")).await.expect("the whole takes its place");
     assert_eq!(export(&other, &t, ExportForm::Raw).await, format!("{first}{rest}"));
     let again = import(&other, &format!("{first}{rest}")).await;

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
-use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
+use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
-use threadline_log::{Checkpoint, Epoch, Error, MemoryStore, RunNo, Scope, Store, ThreadKey, Timestamp};
+use threadline_log::{
+    Checkpoint, Epoch, Error, Incarnation, MemoryStore, RunNo, Scope, Store, ThreadKey, Timestamp,
+};
 use tokio::sync::watch;
 
 /// What becomes of appends.
@@ -22,12 +24,14 @@ pub enum Gate {
     Shut,
     /// They fail, and nothing was done; nor are runs opened.
     Broken,
+    /// The store is away: whatever is asked fails, and nothing was done.
+    Away,
 }
 
-/// A store in memory with a gate before its appends.
-#[derive(Debug, Default)]
+/// A store with a gate before its appends.
+#[derive(Debug)]
 pub struct GatedStore {
-    store: Arc<MemoryStore>,
+    store: Arc<dyn Store>,
     gate: watch::Sender<Gate>,
     tried: watch::Sender<usize>,
     /// Whether those who open runs do not hear of it.
@@ -36,7 +40,26 @@ pub struct GatedStore {
     is_damaged: AtomicBool,
 }
 
+impl Default for GatedStore {
+    fn default() -> Self {
+        Self::before(Arc::new(MemoryStore::new()))
+    }
+}
+
 impl GatedStore {
+    /// Before a store.
+    #[must_use]
+    pub fn before(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            gate: watch::Sender::default(),
+            tried: watch::Sender::default(),
+            is_silent: watch::Sender::default(),
+            opened: watch::Sender::default(),
+            is_damaged: AtomicBool::default(),
+        }
+    }
+
     /// Opens or shuts the gate, for those who wait as well.
     pub fn set(&self, gate: Gate) {
         self.gate.send_replace(gate);
@@ -47,9 +70,18 @@ impl GatedStore {
         self.is_damaged.store(is_damaged, Ordering::SeqCst);
     }
 
-    fn check(&self) -> Result<(), Error> {
+    /// Whether it can be asked at all.
+    fn reach(&self) -> Result<&dyn Store, Error> {
+        match *self.gate.borrow() {
+            Gate::Away => Err(Error::Unavailable("the store is away".to_owned())),
+            Gate::Open | Gate::Shut | Gate::Broken => Ok(&*self.store),
+        }
+    }
+
+    /// The same for what is damaged.
+    fn check(&self) -> Result<&dyn Store, Error> {
         if !self.is_damaged.load(Ordering::SeqCst) {
-            return Ok(());
+            return self.reach();
         }
         Err(Error::Corrupt { place: "a secret place".to_owned(), what: "a flipped bit".to_owned() })
     }
@@ -85,6 +117,23 @@ impl GatedStore {
 }
 
 #[async_trait]
+impl Shared for GatedStore {
+    async fn heard(&self) -> News {
+        match self.store.shared() {
+            Some(shared) => shared.heard().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn tails(&self, threads: &[Incarnation]) -> Result<Vec<(Incarnation, u64)>, Error> {
+        match self.reach()?.shared() {
+            Some(shared) => shared.tails(threads).await,
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+#[async_trait]
 impl Store for GatedStore {
     fn append(&self, append: Append) -> Appending {
         self.tried.send_modify(|tried| *tried += 1);
@@ -103,7 +152,7 @@ impl Store for GatedStore {
         if *self.gate.borrow() == Gate::Broken {
             return Err(Error::Unavailable("the gate is broken".to_owned()));
         }
-        let opened = self.store.open_run(open).await?;
+        let opened = self.reach()?.open_run(open).await?;
         self.opened.send_modify(|opened| *opened += 1);
         let mut is_silent = self.is_silent.subscribe();
         // If the store is gone, nobody waits.
@@ -119,7 +168,7 @@ impl Store for GatedStore {
         claim: Claim,
         time: Timestamp,
     ) -> Result<Epoch, Error> {
-        self.store.claim(thread, run, epoch, claim, time).await
+        self.reach()?.claim(thread, run, epoch, claim, time).await
     }
 
     async fn describe(
@@ -128,7 +177,7 @@ impl Store for GatedStore {
         change: MetadataChange,
         time: Timestamp,
     ) -> Result<(), Error> {
-        self.store.describe(thread, change, time).await
+        self.reach()?.describe(thread, change, time).await
     }
 
     async fn put_checkpoint(
@@ -137,46 +186,43 @@ impl Store for GatedStore {
         checkpoint: Checkpoint,
         time: Timestamp,
     ) -> Result<(), Error> {
-        self.store.put_checkpoint(thread, checkpoint, time).await
+        self.reach()?.put_checkpoint(thread, checkpoint, time).await
     }
 
     async fn trim(&self, thread: &ThreadKey, first: u64, time: Timestamp) -> Result<(), Error> {
-        self.store.trim(thread, first, time).await
+        self.reach()?.trim(thread, first, time).await
     }
 
     async fn compact_run(&self, thread: &ThreadKey, run: RunNo, time: Timestamp) -> Result<(), Error> {
-        self.store.compact_run(thread, run, time).await
+        self.reach()?.compact_run(thread, run, time).await
     }
 
     async fn delete(&self, thread: &ThreadKey, time: Timestamp) -> Result<(), Error> {
-        self.store.delete(thread, time).await
+        self.reach()?.delete(thread, time).await
     }
 
     async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error> {
-        self.check()?;
-        self.store.thread(thread).await
+        self.check()?.thread(thread).await
     }
 
     async fn runs(&self, thread: &ThreadKey) -> Result<Vec<RunInfo>, Error> {
-        self.check()?;
-        self.store.runs(thread).await
+        self.check()?.runs(thread).await
     }
 
     async fn run(&self, thread: &ThreadKey, run: RunNo) -> Result<RunInfo, Error> {
-        self.store.run(thread, run).await
+        self.reach()?.run(thread, run).await
     }
 
     async fn kin(&self, thread: &ThreadKey, sought: &Sought) -> Result<Kin, Error> {
-        self.check()?;
-        self.store.kin(thread, sought).await
+        self.check()?.kin(thread, sought).await
     }
 
     async fn request(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error> {
-        self.store.request(thread, run).await
+        self.reach()?.request(thread, run).await
     }
 
     async fn checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<Option<Checkpoint>, Error> {
-        self.store.checkpoint(thread, run).await
+        self.reach()?.checkpoint(thread, run).await
     }
 
     async fn read(
@@ -186,27 +232,31 @@ impl Store for GatedStore {
         run: Option<RunNo>,
         bytes_max: usize,
     ) -> Result<Page, Error> {
-        self.store.read(thread, offsets, run, bytes_max).await
+        self.reach()?.read(thread, offsets, run, bytes_max).await
     }
 
     async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
-        self.store.threads(query).await
+        self.reach()?.threads(query).await
     }
 
     async fn usage(&self, scope: &Scope) -> Result<Usage, Error> {
-        self.store.usage(scope).await
+        self.reach()?.usage(scope).await
     }
 
     async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
-        self.store.expired(time).await
+        self.reach()?.expired(time).await
     }
 
     async fn tidy(&self) -> Result<(), Error> {
-        self.store.tidy().await
+        self.reach()?.tidy().await
+    }
+
+    fn shared(&self) -> Option<&dyn Shared> {
+        self.store.shared().map(|_| self as &dyn Shared)
     }
 
     fn trouble(&self) -> Option<String> {
-        self.store.trouble()
+        self.reach().err().map(|error| error.to_string()).or_else(|| self.store.trouble())
     }
 
     fn ailments(&self) -> Vec<String> {

@@ -77,6 +77,7 @@ laws! { $
         a_writer_renews_its_lease
         a_run_is_taken_over_only_after_its_lease
         a_stale_writer_is_fenced_alone
+        a_run_is_seized_whoever_has_it
         a_run_that_has_ended_is_nobodys
         runs_whose_lease_is_over_are_found;
     listing:
@@ -93,7 +94,8 @@ laws! { $
         threads_are_found_by_whole_words_in_any_case
         messages_are_found_however_a_checkpoint_has_them
         words_that_are_gone_find_nothing
-        words_of_all_runs_find_a_thread_together_with_other_filters;
+        words_of_all_runs_find_a_thread_together_with_other_filters
+        words_and_interrupts_of_any_length_are_found;
     checkpoints:
         a_checkpoint_comes_back_byte_for_byte_until_it_is_replaced
         only_a_run_that_has_ended_has_a_checkpoint

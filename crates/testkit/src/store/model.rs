@@ -232,6 +232,10 @@ impl Model {
                 run.lease_until = until;
                 run.epoch = Epoch(run.epoch.0 + 1);
             }
+            Claim::Seize(until) => {
+                run.lease_until = until;
+                run.epoch = Epoch(run.epoch.0 + 1);
+            }
         }
         Ok(run.epoch)
     }

@@ -4,6 +4,8 @@ use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use std::ops::Range;
+use threadline_log::Timestamp;
+use threadline_log::store::Claim;
 
 /// So many threads.
 pub(super) const THREADS: usize = 4;
@@ -40,8 +42,8 @@ pub(super) enum Operation {
     Claim {
         run: Choice,
         epoch: i64,
-        takes_over: bool,
-        lease: i64,
+        /// Until so long after it is made.
+        claim: Claim,
     },
     Describe(Description),
     Checkpoint {
@@ -100,12 +102,21 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step.prop_map(|(clock, thread, operation)| Step { clock, thread, operation }), 1..100)
 }
 
+fn claim() -> impl Strategy<Value = Claim> {
+    let until = (0_i64..60).prop_map(Timestamp);
+    prop_oneof![
+        4 => until.clone().prop_map(Claim::Renew),
+        4 => until.clone().prop_map(Claim::TakeOver),
+        1 => until.prop_map(Claim::Seize),
+    ]
+}
+
 fn operation() -> BoxedStrategy<Operation> {
     prop_oneof![
         12 => open(),
         28 => append(),
-        8 => (choice(), around_zero(), any::<bool>(), 0_i64..60)
-            .prop_map(|(run, epoch, takes_over, lease)| Operation::Claim { run, epoch, takes_over, lease }),
+        8 => (choice(), around_zero(), claim())
+            .prop_map(|(run, epoch, claim)| Operation::Claim { run, epoch, claim }),
         4 => description().prop_map(Operation::Describe),
         12 => (choice(), 0..3_u32, said(), of(vec(any::<u8>(), 1..5)))
             .prop_map(|(run, version, said, full)| Operation::Checkpoint { run, version, said, full }),

@@ -1,5 +1,6 @@
 //! Random operations on a store and on the model, which must agree after each of them.
 
+use super::copying::copies_are_the_same;
 use super::model::{Model, plain};
 use super::operations::{Choice, Description, Operation, Piece, Query, Step, THREADS, steps};
 use super::scene::{self, Scene};
@@ -33,7 +34,7 @@ pub fn matches_the_model<H: Harness + 'static>(harness: impl Fn() -> H, source: 
             for (number, step) in steps.iter().enumerate() {
                 comparison = comparison.step(number, step).await?;
             }
-            Ok(())
+            copies_are_the_same(&comparison.scene, &comparison.threads, comparison.now).await
         })
     });
     if let Err(error) = result {
@@ -147,10 +148,15 @@ impl Comparison {
     async fn change(&mut self, thread: &ThreadKey, operation: &Operation, what: &str) -> TestCaseResult {
         let (store, now) = (self.scene.store.clone(), self.now);
         let (answer, expected) = match operation {
-            Operation::Claim { run, epoch, takes_over, lease } => {
+            Operation::Claim { run, epoch, claim } => {
                 let run = self.run(thread, *run);
-                let (epoch, until) = (self.epoch(thread, run, *epoch), Timestamp(now.0 + lease));
-                let claim = if *takes_over { Claim::TakeOver(until) } else { Claim::Renew(until) };
+                let epoch = self.epoch(thread, run, *epoch);
+                let later = |lease: Timestamp| Timestamp(now.0 + lease.0);
+                let claim = match *claim {
+                    Claim::Renew(lease) => Claim::Renew(later(lease)),
+                    Claim::TakeOver(lease) => Claim::TakeOver(later(lease)),
+                    Claim::Seize(lease) => Claim::Seize(later(lease)),
+                };
                 let answer = refused(store.claim(thread, run, epoch, claim, now).await);
                 let expected = refused(self.model.claim(thread, run, epoch, claim, now));
                 prop_assert_eq!(&answer, &expected, "{}", what);

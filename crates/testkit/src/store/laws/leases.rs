@@ -69,11 +69,34 @@ pub async fn a_stale_writer_is_fenced_alone(mut scene: Scene) {
     assert_eq!(scene.store.append(appending(&thread, taken)).await, Err(fenced(1, 2)));
 }
 
+pub async fn a_run_is_seized_whoever_has_it(mut scene: Scene) {
+    let thread = thread("t");
+    let [seized, beside] = [scene.open(&thread, "r0").await.run, scene.open(&thread, "r1").await.run];
+    let seize = async |scene: &Scene, epoch| {
+        scene.store.claim(&thread, seized, Epoch(epoch), Claim::Seize(LATER), NOW).await
+    };
+    assert_eq!(seize(&scene, 2).await, Err(fenced(2, 1)));
+    assert_eq!(seize(&scene, 1).await, Ok(Epoch(2)), "its lease is not over");
+    for _ in 0..2 {
+        assert_eq!(seize(&scene, 1).await, Err(fenced(1, 2)), "somebody was faster");
+        assert_eq!(scene.store.append(appending(&thread, seized)).await, Err(fenced(1, 2)));
+        let renewed = scene.store.claim(&thread, seized, Epoch(1), Claim::Renew(LATER), NOW).await;
+        assert_eq!(renewed, Err(fenced(1, 2)));
+        scene.append(&thread, beside, &["x"]).await;
+        scene = scene.reopen(Ending::Crash).await;
+    }
+    let info = scene.run(&thread, seized).await;
+    assert_eq!((info.epoch, info.lease_until), (Epoch(2), LATER));
+    let end = Some(ended(RunStatus::Cancelled));
+    let close = Append { epoch: Epoch(2), end, ..appending(&thread, seized) };
+    scene.store.append(close).await.expect("closed");
+}
+
 pub async fn a_run_that_has_ended_is_nobodys(scene: Scene) {
     let thread = thread("t");
     let run = scene.open_and_end(&thread, "r").await.run;
     let id = scene.run(&thread, run).await.id;
-    for claim in [Claim::Renew(LATER), Claim::TakeOver(LATER)] {
+    for claim in [Claim::Renew(LATER), Claim::TakeOver(LATER), Claim::Seize(LATER)] {
         let claim = scene.store.claim(&thread, run, Epoch(1), claim, LATER).await;
         assert_eq!(claim, Err(Error::RunEnded(id.clone())));
     }

@@ -122,3 +122,34 @@ pub async fn words_of_all_runs_find_a_thread_together_with_other_filters(scene: 
     let archived = ThreadQuery { archived: Some(true), ..words("two") };
     assert_eq!(scene.list_names(&archived).await, [""; 0]);
 }
+
+pub async fn words_and_interrupts_of_any_length_are_found(mut scene: Scene) {
+    // Nothing that could be made shorter.
+    let mut random = crate::random::Random::new(7);
+    let long: String =
+        (0..20_000).map(|_| char::from(b'a' + u8::try_from(random.below(26)).expect("a letter"))).collect();
+    let thread = thread("t");
+    let run = scene.open(&thread, "r").await.run;
+    let end = threadline_log::run::RunEnd {
+        interrupts: vec![long.clone(), "short".to_owned()],
+        ..crate::store::scene::ended(threadline_log::run::RunStatus::Interrupted)
+    };
+    let append = crate::store::scene::appending(&thread, run);
+    let append = threadline_log::store::Append { end: Some(end), ..append };
+    scene.store.append(append).await.expect("ended");
+    scene.put_checkpoint(&thread, checkpoint(run, &said(&long))).await;
+    scene.store.describe(&thread, named(&long), NOW).await.expect("described");
+    let sought = threadline_log::kin::Sought {
+        interrupts: vec![long.clone(), format!("{long}x"), "short".to_owned()],
+        ..Default::default()
+    };
+    for ending in ENDINGS {
+        assert_eq!(scene.list_names(&words(&long)).await, ["t"]);
+        assert_eq!(scene.list_names(&words(&long[1..])).await, [""; 0]);
+        let kin = scene.store.kin(&thread, &sought).await.expect("known");
+        let mut known: Vec<usize> = kin.interrupts.keys().map(String::len).collect();
+        known.sort_unstable();
+        assert_eq!(known, ["short".len(), long.len()]);
+        scene = scene.reopen(ending).await;
+    }
+}

@@ -1,0 +1,124 @@
+//! Lists of threads.
+
+use crate::connection::Failure;
+use crate::names::{Key, escaped, scope};
+use crate::read::{thread_columns, thread_info};
+use crate::store::PostgresStore;
+use crate::write::label_pair;
+use std::collections::BTreeSet;
+use threadline_log::thread::{ThreadInfo, ThreadQuery};
+use threadline_log::{Error, search};
+
+/// Only of one scope, or the parameters are used all the same.
+macro_rules! of_scope {
+    () => {
+        "t.app = $1 AND t.owner = $2"
+    };
+}
+macro_rules! of_all {
+    () => {
+        "$1::text IS NULL AND $2::text IS NULL"
+    };
+}
+
+/// One word is looked up for all threads, the rest only for those that have it.
+macro_rules! with_words {
+    () => {
+        " AND t.id IN (SELECT c.thread FROM checkpoint AS c WHERE c.words @> ($11::text[])[1:1] \
+            UNION SELECT n.id FROM thread AS n WHERE n.words @> ($11::text[])[1:1]) \
+          AND NOT EXISTS (SELECT FROM unnest($11::text[]) AS w (word) WHERE NOT (t.words @> ARRAY[w.word] \
+            OR EXISTS (SELECT FROM checkpoint AS c WHERE c.thread = t.id AND c.words @> ARRAY[w.word])))"
+    };
+}
+macro_rules! without_words {
+    () => {
+        " AND $11::text[] = '{}'"
+    };
+}
+
+macro_rules! filter {
+    ($updated:literal) => {
+        concat!(
+            " AND ($3::boolean IS NULL OR t.archived = $3) AND ($4::text IS NULL OR t.agent = $4) AND t.labels @> $5 \
+              AND ",
+            $updated,
+            // What an index can begin at.
+            " <= coalesce($6, 9223372036854775807) AND ($6::bigint IS NULL OR ",
+            $updated,
+            " < $6 OR (",
+            $updated,
+            " = $6 AND (t.app, t.owner, t.name) > ($7, $8, $9)))"
+        )
+    };
+}
+
+/// Threads with a run that goes on are few, and are sorted; the others are found in the order of when they were updated.
+macro_rules! list {
+    ($of:ident, $words:ident) => {
+        concat!(
+            "SELECT ",
+            thread_columns!(),
+            " FROM ((SELECT * FROM thread AS t WHERE t.idle_since IS NULL AND ",
+            $of!(),
+            filter!("t.updated"),
+            $words!(),
+            ") UNION ALL (SELECT * FROM thread AS t WHERE t.idle_since IS NOT NULL AND ",
+            $of!(),
+            filter!("t.idle_since"),
+            $words!(),
+            " ORDER BY t.idle_since DESC, t.app, t.owner, t.name LIMIT $10)) AS t \
+             LEFT JOIN run AS r ON r.thread = t.id AND r.no = t.runs - 1 \
+             ORDER BY t.updated DESC, t.app, t.owner, t.name LIMIT $10"
+        )
+    };
+}
+
+const OF_SCOPE: &str = list!(of_scope, without_words);
+const OF_SCOPE_WITH_WORDS: &str = list!(of_scope, with_words);
+const OF_ALL: &str = list!(of_all, without_words);
+const OF_ALL_WITH_WORDS: &str = list!(of_all, with_words);
+
+impl PostgresStore {
+    pub(crate) async fn list(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
+        let lane = self.slow_lane().await?;
+        let of = query.scope.as_ref().map(scope);
+        let (app, owner) = (of.as_ref().map(|(app, _)| &**app), of.as_ref().map(|(_, owner)| &**owner));
+        let agent = query.agent.as_deref().map(escaped);
+        let labels: Vec<String> =
+            query.labels.iter().map(|(label, value)| label_pair(label, value)).collect();
+        let after = query.after.as_ref().map(|after| Key::of(&after.key));
+        let updated = query.after.as_ref().map(|after| after.updated.0);
+        let after_app = after.as_ref().map(|key| &*key.app);
+        let after_owner = after.as_ref().map(|key| &*key.owner);
+        let after_name = after.as_ref().map(|key| &*key.name);
+        let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+        let words: BTreeSet<String> = query.words.iter().flat_map(|words| search::words(words)).collect();
+        let words: Vec<String> = words.into_iter().collect();
+        let sql = match (query.scope.is_some(), words.is_empty()) {
+            (true, true) => OF_SCOPE,
+            (true, false) => OF_SCOPE_WITH_WORDS,
+            (false, true) => OF_ALL,
+            (false, false) => OF_ALL_WITH_WORDS,
+        };
+        let rows = lane
+            .query(
+                sql,
+                &[
+                    &app,
+                    &owner,
+                    &query.archived,
+                    &agent,
+                    &labels,
+                    &updated,
+                    &after_app,
+                    &after_owner,
+                    &after_name,
+                    &limit,
+                    &words,
+                ],
+            )
+            .await
+            .map_err(Failure::of_read)?;
+        rows.iter().map(thread_info).collect()
+    }
+}

@@ -1,0 +1,233 @@
+//! What instances tell each other, beside the log and never within what is appended: `NOTIFY` takes a lock that the whole server shares.
+//!
+//! What is lost costs latency only. Who could not tell something, or could not listen, says that something was missed.
+
+use crate::connection::{ANSWER_TIMEOUT, Connection, Connector, Failure};
+use futures_util::future::poll_fn;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use threadline_log::store::News;
+use threadline_log::{Incarnation, ThreadKey};
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_postgres::AsyncMessage;
+
+/// How many messages may wait for the engine. More are missed.
+const HEARD_MAX: usize = 4096;
+/// PostgreSQL takes less than 8000 bytes.
+const MESSAGE_BYTES_MAX: usize = 7900;
+/// How long to wait before a connection is tried again.
+const AGAIN: Duration = Duration::from_millis(200);
+
+const NOTIFY: &str = "SELECT pg_notify($1, message) FROM unnest($2::text[]) AS message";
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Told {
+    Reached(Incarnation, u64),
+    Changed(ThreadKey),
+    Deleted(ThreadKey, Incarnation),
+    Missed,
+}
+
+impl From<Told> for News {
+    fn from(told: Told) -> Self {
+        match told {
+            Told::Reached(thread, tail) => Self::Reached { thread, tail },
+            Told::Changed(key) => Self::Changed(key),
+            Told::Deleted(key, thread) => Self::Deleted { key, thread },
+            Told::Missed => Self::Missed,
+        }
+    }
+}
+
+/// Who has told something, so that nobody hears himself.
+#[derive(Clone, Copy, Debug)]
+struct Name(u64);
+
+impl Name {
+    fn draw() -> Self {
+        let mut bytes = [0; 8];
+        // Without chance everybody hears himself, which does no harm, or others do not hear us for a second.
+        _ = getrandom::fill(&mut bytes);
+        Self(u64::from_le_bytes(bytes))
+    }
+}
+
+/// What was heard and is to be told.
+#[derive(Debug)]
+pub(crate) struct Grapevine {
+    telling: mpsc::UnboundedSender<Vec<Told>>,
+    heard: Mutex<mpsc::Receiver<News>>,
+    has_missed: Arc<AtomicBool>,
+}
+
+impl Grapevine {
+    /// Begins to listen and to tell, in tasks of the set.
+    pub(crate) fn begin(connector: &Arc<Connector>, tasks: &mut JoinSet<()>) -> Self {
+        let (telling, told) = mpsc::unbounded_channel();
+        let (hearing, heard) = mpsc::channel(HEARD_MAX);
+        let has_missed = Arc::new(AtomicBool::new(false));
+        let name = Name::draw();
+        tasks.spawn(tell(Arc::clone(connector), told, name));
+        tasks.spawn(listen(Arc::clone(connector), hearing, Arc::clone(&has_missed), name));
+        Self { telling, heard: Mutex::new(heard), has_missed }
+    }
+
+    /// Tells the others, soon.
+    pub(crate) fn tell(&self, told: Vec<Told>) {
+        // When the store is closed nobody need know.
+        _ = self.telling.send(told);
+    }
+
+    /// Waits for what another has told.
+    pub(crate) async fn heard(&self) -> News {
+        if self.has_missed.swap(false, Ordering::Relaxed) {
+            return News::Missed;
+        }
+        match self.heard.lock().await.recv().await {
+            Some(news) => news,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Tells what waits, all at once, for as long as the store is there.
+async fn tell(connector: Arc<Connector>, mut told: mpsc::UnboundedReceiver<Vec<Told>>, name: Name) {
+    let mut connection: Option<Connection> = None;
+    while let Some(mut waiting) = told.recv().await {
+        while let Ok(more) = told.try_recv() {
+            waiting.extend(more);
+        }
+        loop {
+            let telling = async {
+                let open = match connection.take().filter(|open| !open.is_closed()) {
+                    Some(open) => open,
+                    None => connect(&connector).await?,
+                };
+                open.query(NOTIFY, &[&connector.channel, &messages(name, &waiting)]).await?;
+                connection = Some(open);
+                Ok::<_, Failure>(())
+            };
+            if telling.await.is_ok() {
+                break;
+            }
+            // Whether it was told is not known, and more will have come when it can be.
+            while told.try_recv().is_ok() {}
+            waiting = vec![Told::Missed];
+            sleep(AGAIN).await;
+        }
+    }
+}
+
+async fn connect(connector: &Connector) -> Result<Connection, Failure> {
+    let connection = connector.connect_for(ANSWER_TIMEOUT).await?;
+    // What is told is told after the fact, and need not be durable.
+    connection.set("SET synchronous_commit = off").await?;
+    Ok(connection)
+}
+
+/// As few messages as hold all of it, each with the name of who tells it in its first line.
+fn messages(name: Name, told: &[Told]) -> Vec<String> {
+    let mut messages = Vec::new();
+    let mut message = name.0.to_string();
+    let name_bytes = message.len();
+    for one in told {
+        let json = serde_json::to_string(one).expect("names and numbers");
+        if message.len() > name_bytes && message.len() + 1 + json.len() > MESSAGE_BYTES_MAX {
+            messages.push(std::mem::replace(&mut message, name.0.to_string()));
+        }
+        message.push('\n');
+        message.push_str(&json);
+    }
+    messages.push(message);
+    messages
+}
+
+/// Listens for as long as somebody wants to hear.
+async fn listen(
+    connector: Arc<Connector>,
+    hearing: mpsc::Sender<News>,
+    has_missed: Arc<AtomicBool>,
+    name: Name,
+) {
+    let miss = || {
+        if hearing.try_send(News::Missed).is_err() {
+            has_missed.store(true, Ordering::Relaxed);
+        }
+    };
+    loop {
+        if let Ok((client, mut connection)) = connector.connect_raw().await {
+            let statement = format!("LISTEN \"{}\"", connector.channel);
+            let mut listening = std::pin::pin!(client.batch_execute(&statement));
+            let mut is_listening = false;
+            loop {
+                let message = tokio::select! {
+                    begun = &mut listening, if !is_listening => {
+                        if begun.is_err() {
+                            break;
+                        }
+                        is_listening = true;
+                        // Whatever was told before is not heard.
+                        miss();
+                        continue;
+                    }
+                    message = poll_fn(|context| connection.poll_message(context)) => message,
+                };
+                match message {
+                    Some(Ok(AsyncMessage::Notification(note))) => {
+                        let mut lines = note.payload().lines();
+                        // What we have told is known here.
+                        if lines.next().and_then(|line| line.parse().ok()) == Some(name.0) {
+                            continue;
+                        }
+                        for told in lines {
+                            // Somebody newer may tell what we do not know.
+                            let news =
+                                serde_json::from_str(told).map_or(News::Missed, |told: Told| told.into());
+                            if hearing.try_send(news).is_err() {
+                                has_missed.store(true, Ordering::Relaxed);
+                            }
+                        }
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(_)) | None => break,
+                }
+            }
+        }
+        if hearing.is_closed() {
+            return;
+        }
+        sleep(AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadline_log::names::Owner;
+    use threadline_log::{Scope, ThreadId};
+
+    #[test]
+    fn messages_are_as_few_as_the_database_takes() {
+        let owner = |name: &str| Owner::new(name).unwrap();
+        let scope = Scope { app: owner(&"\0".repeat(256)), user: owner(&"\0".repeat(256)) };
+        let key = ThreadKey::new(scope, ThreadId::new("\0".repeat(256)).unwrap());
+        let mut told =
+            vec![Told::Changed(key.clone()), Told::Deleted(key, Incarnation(u64::MAX)), Told::Missed];
+        told.extend((0..1000).map(|number| Told::Reached(Incarnation(u64::MAX - number), number)));
+        let messages = messages(Name(u64::MAX), &told);
+        assert!(messages.iter().all(|message| message.len() <= MESSAGE_BYTES_MAX));
+        assert!(messages.len() < 12, "{}", messages.len());
+        let heard: Vec<Told> = messages
+            .iter()
+            .flat_map(|message| message.lines().skip(1))
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(heard, told);
+    }
+}

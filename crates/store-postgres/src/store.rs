@@ -1,0 +1,282 @@
+//! The store.
+
+use crate::clock::DatabaseClock;
+use crate::committer::{COMMITTERS, Committer};
+use crate::connection::{Connection, Connector, Failure};
+use crate::lanes::Lanes;
+use crate::news::{Grapevine, Told};
+use crate::open::{OpenError, Opened as Database, open};
+use crate::options::PostgresOptions;
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use threadline_log::clock::Clock;
+use threadline_log::kin::{Kin, Sought};
+use threadline_log::run::RunInfo;
+use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared};
+use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
+use threadline_log::{Checkpoint, Epoch, Error, Incarnation, RunNo, Scope, Store, ThreadKey, Timestamp};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How often the database is asked whether it is there, and what time it is.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long the answer to that may take.
+const LOOK_MAX: Duration = Duration::from_secs(3);
+
+/// A store in a PostgreSQL database, which other processes may write at the same time.
+#[derive(Debug)]
+pub struct PostgresStore {
+    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) options: PostgresOptions,
+    committer: Arc<Committer>,
+    grapevine: Arc<Grapevine>,
+    clock: Arc<DatabaseClock>,
+    state: Arc<Mutex<State>>,
+    /// Ended when the store is dropped.
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_closed: bool,
+    /// Why the database cannot be used, when it could not the last time.
+    away: Option<String>,
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    // Nothing here panics half way.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PostgresStore {
+    /// Opens the store in a database, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// If the database cannot be reached, is too old or of a newer format, or may lose what it has acknowledged.
+    pub async fn open(options: &PostgresOptions) -> Result<Self, OpenError> {
+        let Database { connector, clock } = open(options).await?;
+        let mut tasks = JoinSet::new();
+        let grapevine = Arc::new(Grapevine::begin(&connector, &mut tasks));
+        let committer = Arc::new(Committer::new(options.hold_back, Arc::clone(&grapevine)));
+        for _ in 0..COMMITTERS {
+            tasks.spawn(Arc::clone(&committer).work(Arc::clone(&connector)));
+        }
+        let lanes = Arc::new(Lanes::new(Arc::clone(&connector)));
+        let state = Arc::new(Mutex::new(State::default()));
+        tasks.spawn(watch(connector, Arc::clone(&clock), Arc::clone(&state)));
+        let options = options.clone();
+        Ok(Self { lanes, options, committer, grapevine, clock, state, _tasks: tasks })
+    }
+
+    /// Tells the database's time, by which leases are decided.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock) as Arc<dyn Clock>
+    }
+
+    /// A connection for who reads.
+    pub(crate) async fn reading_lane(&self) -> Result<Arc<Connection>, Error> {
+        // Whoever asks while it is away is told at once.
+        if let Some(away) = lock(&self.state).away.clone() {
+            return Err(Error::Unavailable(away));
+        }
+        self.lanes.lane().await.map_err(Failure::of_read)
+    }
+
+    /// A connection for who writes.
+    pub(crate) async fn writing_lane(&self) -> Result<Arc<Connection>, Error> {
+        self.check_open()?;
+        self.reading_lane().await
+    }
+
+    /// A connection for what may take long.
+    pub(crate) async fn slow_lane(&self) -> Result<Arc<Connection>, Error> {
+        if let Some(away) = lock(&self.state).away.clone() {
+            return Err(Error::Unavailable(away));
+        }
+        self.lanes.slow_lane().await.map_err(Failure::of_read)
+    }
+
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        if lock(&self.state).is_closed {
+            return Err(Error::Unavailable("the store is closed".to_owned()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tell(&self, told: Vec<Told>) {
+        self.grapevine.tell(told);
+    }
+
+    /// Something that nobody else has drawn, by which a write is known again.
+    pub(crate) fn token(&self) -> i64 {
+        let mut bytes = [0; 8];
+        // Without chance a token is known by nothing, and a write whose answer is lost stays unknown.
+        _ = getrandom::fill(&mut bytes);
+        i64::from_le_bytes(bytes)
+    }
+}
+
+/// Looks whether the database is there, and what time it has, on a connection that nobody else is busy with.
+async fn watch(connector: Arc<Connector>, clock: Arc<DatabaseClock>, state: Arc<Mutex<State>>) {
+    let mut ticks = interval(LOOK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut connection: Option<Connection> = None;
+    loop {
+        ticks.tick().await;
+        let looked = async {
+            let open = match connection.take().filter(|open| !open.is_closed()) {
+                Some(open) => open,
+                None => connector.connect_for(LOOK_MAX).await?,
+            };
+            clock.synchronise(&open).await?;
+            connection = Some(open);
+            Ok::<_, Failure>(())
+        };
+        let away = looked.await.err().map(|failure| format!("the database: {failure}"));
+        let mut state = lock(&state);
+        match (&state.away, &away) {
+            (None, Some(away)) => tracing::error!(away, "the database cannot be used"),
+            (Some(_), None) => tracing::warn!("the database can be used again"),
+            _ => {}
+        }
+        state.away = away;
+    }
+}
+
+#[async_trait]
+impl Shared for PostgresStore {
+    async fn heard(&self) -> News {
+        self.grapevine.heard().await
+    }
+
+    async fn tails(&self, threads: &[Incarnation]) -> Result<Vec<(Incarnation, u64)>, Error> {
+        self.tails_of(threads).await
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn open_run(&self, open: OpenRun) -> Result<Opened, Error> {
+        self.open_a_run(open).await
+    }
+
+    fn append(&self, append: Append) -> Appending {
+        let answer = self.committer.submit(append, self.token());
+        Box::pin(async move {
+            answer.await.unwrap_or_else(|_| Err(Error::Indeterminate("the store is gone".to_owned())))
+        })
+    }
+
+    async fn claim(
+        &self,
+        thread: &ThreadKey,
+        run: RunNo,
+        epoch: Epoch,
+        claim: Claim,
+        time: Timestamp,
+    ) -> Result<Epoch, Error> {
+        self.claim_a_run(thread, run, epoch, claim, time).await
+    }
+
+    async fn describe(
+        &self,
+        thread: &ThreadKey,
+        change: MetadataChange,
+        time: Timestamp,
+    ) -> Result<(), Error> {
+        self.describe_a_thread(thread, &change, time).await
+    }
+
+    async fn put_checkpoint(
+        &self,
+        thread: &ThreadKey,
+        checkpoint: Checkpoint,
+        _time: Timestamp,
+    ) -> Result<(), Error> {
+        self.keep_a_checkpoint(thread, &checkpoint).await
+    }
+
+    async fn trim(&self, thread: &ThreadKey, first: u64, _time: Timestamp) -> Result<(), Error> {
+        self.trim_a_thread(thread, first).await
+    }
+
+    async fn compact_run(&self, thread: &ThreadKey, run: RunNo, _time: Timestamp) -> Result<(), Error> {
+        self.compact_a_run(thread, run).await
+    }
+
+    async fn delete(&self, thread: &ThreadKey, _time: Timestamp) -> Result<(), Error> {
+        self.delete_a_thread(thread).await
+    }
+
+    async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error> {
+        self.thread_info(thread).await
+    }
+
+    async fn runs(&self, thread: &ThreadKey) -> Result<Vec<RunInfo>, Error> {
+        self.runs_of(thread, None).await
+    }
+
+    async fn run(&self, thread: &ThreadKey, run: RunNo) -> Result<RunInfo, Error> {
+        self.runs_of(thread, Some(run)).await?.pop().ok_or_else(|| Error::NoRun(run.0.to_string()))
+    }
+
+    async fn kin(&self, thread: &ThreadKey, sought: &Sought) -> Result<Kin, Error> {
+        self.kin_of(thread, sought).await
+    }
+
+    async fn request(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error> {
+        self.request_of(thread, run).await
+    }
+
+    async fn checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<Option<Checkpoint>, Error> {
+        self.checkpoint_of(thread, run).await
+    }
+
+    async fn read(
+        &self,
+        thread: &ThreadKey,
+        offsets: Range<u64>,
+        run: Option<RunNo>,
+        bytes_max: usize,
+    ) -> Result<Page, Error> {
+        self.read_page(thread, offsets, run, bytes_max).await
+    }
+
+    async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
+        self.list(query).await
+    }
+
+    async fn usage(&self, scope: &Scope) -> Result<Usage, Error> {
+        self.usage_of(scope).await
+    }
+
+    async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        self.expired_at(time).await
+    }
+
+    async fn tidy(&self) -> Result<(), Error> {
+        self.seal().await
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let state = lock(&self.state);
+        if state.is_closed { Some("the store is closed".to_owned()) } else { state.away.clone() }
+    }
+
+    fn ailments(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn shared(&self) -> Option<&dyn Shared> {
+        Some(self)
+    }
+
+    async fn close(&self) {
+        lock(&self.state).is_closed = true;
+        self.committer.close().await;
+    }
+}

@@ -1,0 +1,46 @@
+//! Leases go by the database's clock, whatever the instances think that the time is.
+
+use crate::place::{Place, open_run, opening, thread};
+use threadline_log::store::{Claim, OpenRun};
+use threadline_log::{Epoch, Error, Store, Timestamp};
+
+const HOUR_MS: i64 = 3_600_000;
+
+#[tokio::test]
+async fn nobody_takes_over_before_the_database_says_that_the_lease_is_over() {
+    let place = Place::new();
+    let (owner, other) = (place.instance().await, place.instance().await);
+    let thread = thread("t");
+    let run = open_run(&owner, &thread).await.run;
+    let fast = Timestamp(other.clock().now().0 + HOUR_MS);
+    let claim = Claim::TakeOver(Timestamp(fast.0 + 60_000));
+    let taken = other.claim(&thread, run, Epoch(1), claim, fast).await;
+    assert!(matches!(taken, Err(Error::RunActive(_))), "{taken:?}");
+    assert_eq!(other.expired(fast).await, Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn a_fast_clock_makes_no_lease_longer() {
+    let place = Place::new();
+    let store = place.instance().await;
+    let thread = thread("t");
+    let now = store.clock().now();
+    let fast = Timestamp(now.0 + HOUR_MS);
+    let open = OpenRun { lease_until: Timestamp(fast.0 + 1_000), ..opening(&thread, fast) };
+    let run = store.open_run(open).await.expect("opened").run;
+    let until = async || store.run(&thread, run).await.expect("a run").lease_until.0;
+    assert!(until().await < now.0 + 30_000, "a second, and what the test takes");
+    let renewal = Claim::Renew(Timestamp(fast.0 + 2_000));
+    store.claim(&thread, run, Epoch(1), renewal, fast).await.expect("renewed");
+    assert!(until().await < now.0 + 30_000);
+}
+
+#[tokio::test]
+async fn instances_have_one_time() {
+    let place = Place::new();
+    let (a, b) = (place.instance().await, place.instance().await);
+    let apart = (a.clock().now().0 - b.clock().now().0).abs();
+    assert!(apart < 2_000, "{apart} ms");
+    let said: i64 = place.inside().await.query_one("SELECT now_ms()", &[]).await.expect("a time").get(0);
+    assert!((a.clock().now().0 - said).abs() < 2_000);
+}

@@ -1,0 +1,11 @@
+//! The shared store on a real PostgreSQL.
+
+mod contract;
+mod damage;
+mod leases;
+mod lost_answers;
+mod opening;
+mod outage;
+mod place;
+mod privacy;
+mod sealing;

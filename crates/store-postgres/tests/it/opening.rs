@@ -1,0 +1,45 @@
+//! Opening a database.
+
+use crate::place::Place;
+use threadline_store_postgres::{OpenError, PostgresOptions, PostgresStore};
+use threadline_testkit::postgres::schema_url;
+use tokio::task::JoinSet;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_number_of_instances_start_at_once_on_an_empty_database() {
+    let options = Place::new().options();
+    let mut opening = JoinSet::new();
+    for _ in 0..6 {
+        let options = options.clone();
+        opening.spawn(async move { PostgresStore::open(&options).await.map(|_| ()) });
+    }
+    for opened in opening.join_all().await {
+        opened.expect("each of them opens it");
+    }
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_format_is_left_alone() {
+    let place = Place::new();
+    drop(place.instance().await);
+    place.inside().await.batch_execute("INSERT INTO format (version) VALUES (999)").await.expect("a row");
+    let opened = PostgresStore::open(&place.options()).await;
+    assert!(matches!(opened, Err(OpenError::Newer { found: 999, .. })), "{opened:?}");
+}
+
+#[tokio::test]
+async fn a_database_that_may_lose_what_it_has_acknowledged_is_refused() {
+    let url = format!("{}&options=-csynchronous_commit%3Doff", schema_url());
+    let mut options = PostgresOptions::new(&url).expect("a URL");
+    let refused = PostgresStore::open(&options).await.expect_err("refused").to_string();
+    assert!(refused.contains("synchronous_commit is off"), "{refused}");
+    options.unsafe_durability = true;
+    PostgresStore::open(&options).await.expect("who insists has it");
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_said_to_be_so() {
+    let options = PostgresOptions::new("postgres://nobody@127.0.0.1:1/nothing").expect("a URL");
+    let refused = PostgresStore::open(&options).await.expect_err("refused").to_string();
+    assert!(refused.contains("cannot connect") && refused.contains("refused"), "{refused}");
+}

@@ -1,0 +1,3 @@
+//! The programs of the testkit.
+
+mod with_postgres;
