@@ -225,7 +225,9 @@ impl From<Error> for Refusal {
         // Files and the like are for the log of the server, not for its clients.
         let message = match code {
             Code::Damaged => "stored data is damaged".to_owned(),
-            Code::StoreUnavailable => "the store cannot be written to at the moment".to_owned(),
+            Code::StoreUnavailable => {
+                "the store cannot be reached or takes no writes at the moment".to_owned()
+            }
             Code::OutcomeUnknown => "it is not known whether this was done".to_owned(),
             Code::Internal => "something went wrong in the server".to_owned(),
             _ => error.to_string(),

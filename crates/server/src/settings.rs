@@ -16,6 +16,11 @@ use thiserror::Error;
 use threadline_log::delivery::UnknownEvents;
 use threadline_log::names::Owner;
 
+/// The shortest lease of a run: it is renewed each third of it.
+const LEASE_MIN: Duration = Duration::from_millis(100);
+/// The longest: nobody closes the run of an instance that is gone before it is over.
+const LEASE_MAX: Duration = Duration::from_hours(1);
+
 /// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -305,6 +310,10 @@ pub struct RunSettings {
     /// kept as they came in any case.
     #[serde(deserialize_with = "unknown_events")]
     pub unknown: UnknownEvents,
+    /// For how long a run is of the instance that executes it, unless it is renewed. So long after that instance is gone, another
+    /// closes the run.
+    #[serde(deserialize_with = "lease")]
+    pub lease: Duration,
     /// The most that a run may have in bytes.
     pub run_bytes_max: u64,
     /// How long a run may go on; none is for ever. A source that never falls silent would have no other end.
@@ -331,6 +340,7 @@ impl Default for RunSettings {
             history: History::default(),
             on_busy: OnBusy::default(),
             unknown: UnknownEvents::Drop,
+            lease: Duration::from_secs(6),
             run_bytes_max: 128 * 1024 * 1024,
             run_timeout: Some(Duration::from_hours(1)),
             after_end_timeout: Duration::from_secs(5),
@@ -338,6 +348,14 @@ impl Default for RunSettings {
             shutdown_timeout: Duration::from_secs(10),
         }
     }
+}
+
+fn lease<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let lease = crate::duration::deserialize(deserializer)?;
+    if (LEASE_MIN..=LEASE_MAX).contains(&lease) {
+        return Ok(lease);
+    }
+    Err(de::Error::custom(format!("expected {LEASE_MIN:?} to {LEASE_MAX:?}. lease={lease:?}")))
 }
 
 fn unknown_events<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UnknownEvents, D::Error> {
@@ -536,6 +554,8 @@ mod tests {
             "histroy = {}",
             "[runs]\nunknown = \"custom\"",
             "[runs]\non_busy = \"wait\"",
+            "[runs]\nlease = \"99ms\"",
+            "[runs]\nlease = \"2h\"",
             "[http]\nkeep_alive = \"15\"",
             "[agents.a]\nurll = \"x\"",
         ] {

@@ -2,25 +2,50 @@
 
 use crate::app::App;
 use std::time::Duration;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
-/// Closes runs whose writers are gone, and lets the store seal and erase, for as long as it is polled.
+/// How often the store may seal and erase.
+const TIDY_EVERY: Duration = Duration::from_secs(10);
+
+/// Hears what other instances do, closes runs whose writers are gone (it looks for them that often), and lets the store seal and
+/// erase, for as long as it is polled.
 pub async fn keep_up(app: App, every: Duration) {
-    let engine = app.engine();
-    let mut ticks = interval(every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tokio::join!(app.engine().listen(), app.runs().give_way(), close_abandoned(&app, every), tidy(&app));
+}
+
+async fn close_abandoned(app: &App, every: Duration) {
+    let mut ticks = ticks(every);
+    let mut failure = None;
     loop {
         ticks.tick().await;
         let runs = app.runs().clone();
-        match engine.close_expired_but(move |thread, run| runs.phase(thread, run).is_some()).await {
+        let closed =
+            app.engine().close_expired_but(move |thread, run| runs.phase(thread, run).is_some()).await;
+        match &closed {
             Ok(closed) if !closed.is_empty() => {
-                tracing::warn!(runs = closed.len(), "abandoned runs were closed")
+                tracing::warn!(runs = closed.len(), "abandoned runs were closed");
             }
             Ok(_) => {}
+            // It is said once for as long as it is the same.
+            Err(error) if failure.as_ref() == Some(error) => {}
             Err(error) => tracing::warn!(%error, "abandoned runs could not be closed"),
         }
-        if let Err(error) = engine.store().tidy().await {
+        failure = closed.err();
+    }
+}
+
+async fn tidy(app: &App) {
+    let mut ticks = ticks(TIDY_EVERY);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = app.engine().store().tidy().await {
             tracing::warn!(%error, "the store could not be tidied");
         }
     }
+}
+
+fn ticks(every: Duration) -> Interval {
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }

@@ -103,17 +103,21 @@ fn key(headers: &HeaderMap) -> Result<Option<AppendKey>, Refusal> {
     AppendKey::new(text).map(Some).map_err(|error| refused(&error.to_string()))
 }
 
-/// A run that is executed here takes no events from elsewhere.
+/// A run that is executed by a server, here or elsewhere, takes no events from outside.
 async fn check_is_outside(app: &App, thread: &ThreadKey, run: &RunId) -> Result<(), Refusal> {
-    let found = async {
-        let incarnation = app.engine().store().thread(thread).await?.incarnation;
-        Ok((incarnation, app.engine().run_named(thread, run).await?.no))
-    };
-    match found.await {
-        Ok((incarnation, no)) if app.runs().phase(incarnation, no).is_some() => {
-            Err(Error::RunActive(run.clone()).into())
+    let engine = app.engine();
+    let is_executed = async {
+        let incarnation = engine.store().thread(thread).await?.incarnation;
+        let run = engine.run_named(thread, run).await?;
+        if !run.is_running() || app.runs().phase(incarnation, run.no).is_some() {
+            return Ok(run.is_running());
         }
-        Ok(_) | Err(Error::NoThread(_) | Error::NoRun(_)) => Ok(()),
+        // Only where several instances have the store can another have it.
+        Ok(engine.store().shared().is_some() && !engine.is_contributed(thread, &run).await?)
+    };
+    match is_executed.await {
+        Ok(true) => Err(Error::RunActive(run.clone()).into()),
+        Ok(false) | Err(Error::NoThread(_) | Error::NoRun(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -47,13 +47,18 @@ pub(super) async fn changes(
     let listening = app.listen(&scope)?;
     // First listen, then look: nothing can fall between.
     let changes = app.engine().changes();
-    let list = List { app, scope, changes, stage: Stage::Beginning, _listening: listening };
-    let frames = unfold(list, async |mut list| {
+    let mut list = List { app, scope, changes, stage: Stage::Listing(None), _listening: listening };
+    // What cannot be begun is refused; what cannot be gone on with is cut off.
+    let first = [begin(), list.page(None).await?].concat();
+    let frames = unfold((list, Some(first)), async |(mut list, first)| {
+        if let Some(first) = first {
+            return Some((Ok(first.into()), (list, None)));
+        }
         let frames = list.next().await?;
         if frames.is_err() {
             list.stage = Stage::Over;
         }
-        Some((frames, list))
+        Some((frames, (list, None)))
     });
     Ok(body::with_events(Encoding::Sse, Body::from_stream(frames)))
 }
@@ -68,7 +73,6 @@ struct List {
 }
 
 enum Stage {
-    Beginning,
     /// It is told of the threads behind this one.
     Listing(Option<ThreadCursor>),
     Listed,
@@ -81,13 +85,9 @@ impl List {
             return None;
         }
         match &mut self.stage {
-            Stage::Beginning => {
-                self.stage = Stage::Listing(None);
-                Some(Ok(frame(&json!({ "type": "list" }))))
-            }
             Stage::Listing(after) => {
                 let after = after.take();
-                Some(self.page(after).await)
+                Some(self.page(after).await.map_err(Cut::from))
             }
             Stage::Listed => self.changed().await,
             Stage::Over => None,
@@ -95,7 +95,7 @@ impl List {
     }
 
     /// The next threads of the list.
-    async fn page(&mut self, after: Option<ThreadCursor>) -> Result<Bytes, Cut> {
+    async fn page(&mut self, after: Option<ThreadCursor>) -> Result<Bytes, Error> {
         let query =
             ThreadQuery { scope: Some(self.scope.clone()), after, limit: PAGE, ..ThreadQuery::default() };
         let threads = self.app.engine().threads(&query).await?;
@@ -138,9 +138,9 @@ impl List {
             let thread = match change {
                 Ok(ThreadChange::Changed(thread) | ThreadChange::Deleted(thread)) => thread,
                 // It has missed some, and is told all of it again.
-                Err(RecvError::Lagged(_)) => {
+                Ok(ThreadChange::Missed) | Err(RecvError::Lagged(_)) => {
                     self.stage = Stage::Listing(None);
-                    return Some(Ok(frame(&json!({ "type": "list" }))));
+                    return Some(Ok(begin()));
                 }
                 Err(RecvError::Closed) => return None,
             };
@@ -157,6 +157,11 @@ impl List {
             });
         }
     }
+}
+
+/// Says that a list follows.
+fn begin() -> Bytes {
+    frame(&json!({ "type": "list" }))
 }
 
 fn frame(value: &Value) -> Bytes {

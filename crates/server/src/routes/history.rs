@@ -46,7 +46,7 @@ pub(super) fn about() -> Operation {
         .takes(&body::JSON, &agui::thread_and_run())
         .answers(StatusCode::OK, "RUN_STARTED, MESSAGES_SNAPSHOT, RUN_FINISHED.", agui::events())
         .refuses(&[Code::AgentNotFound, Code::RunNotFound, Code::ThreadNotFound, Code::ThreadReplaced])
-        .refuses(&[Code::SnapshotTooLarge, Code::TooMany])
+        .refuses(&[Code::SnapshotTooLarge, Code::TooMany, Code::StoreUnavailable])
 }
 
 /// The history of a thread.
@@ -79,8 +79,10 @@ pub(super) async fn history(
         }
     };
     match told.await {
-        // The request was good and the history is not.
-        Err(refusal) if refusal.code.status().is_server_error() => Ok(telling.unavailable()),
+        // The request was good and the history is not. A store that is away may be back when the client asks again.
+        Err(refusal) if refusal.code.status().is_server_error() && refusal.code != Code::StoreUnavailable => {
+            Ok(telling.unavailable())
+        }
         told => told,
     }
 }

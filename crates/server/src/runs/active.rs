@@ -3,7 +3,7 @@
 use super::live::Live;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use threadline_log::{Incarnation, RunNo};
+use threadline_log::{Incarnation, RunNo, RunWriter, ThreadKey};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 pub enum Phase {
     /// It is executed.
     Running,
-    /// It has ended, and its end is stored.
+    /// It has ended, and its end is stored; or another has ended it or writes it now, and its end will be.
     Ended,
     /// It cannot be written any more: its end is left to whoever opens the store next.
     Broken,
@@ -21,8 +21,12 @@ pub enum Phase {
 /// A run that is executed here.
 #[derive(Clone, Debug)]
 pub(super) struct Active {
+    /// Who writes it.
+    pub(super) writer: RunWriter,
     /// Stops it.
     pub(super) cancel: CancellationToken,
+    /// Said when another has taken it: it stops, and is not ended here.
+    pub(super) lost: CancellationToken,
     /// What becomes of it.
     pub(super) phase: watch::Receiver<Phase>,
     /// Where its readers are, if they see it before it is stored.
@@ -41,15 +45,25 @@ pub(super) struct Registered {
     all: Arc<ActiveRuns>,
     key: (Incarnation, RunNo),
     cancel: CancellationToken,
+    lost: CancellationToken,
     phase: watch::Sender<Phase>,
 }
 
 impl ActiveRuns {
-    pub(super) fn register(self: &Arc<Self>, key: (Incarnation, RunNo)) -> Registered {
-        let cancel = CancellationToken::new();
+    pub(super) fn register(self: &Arc<Self>, writer: &RunWriter) -> Registered {
+        let key = (writer.incarnation, writer.run);
+        let (cancel, lost) = (CancellationToken::new(), CancellationToken::new());
         let (sender, phase) = watch::channel(Phase::Running);
-        self.lock().insert(key, Active { cancel: cancel.clone(), phase, live: None });
-        Registered { all: Arc::clone(self), key, cancel, phase: sender }
+        let active =
+            Active { writer: writer.clone(), cancel: cancel.clone(), lost: lost.clone(), phase, live: None };
+        self.lock().insert(key, active);
+        Registered { all: Arc::clone(self), key, cancel, lost, phase: sender }
+    }
+
+    /// Those of a thread, or of all.
+    pub(super) fn of(&self, thread: Option<&ThreadKey>) -> Vec<Active> {
+        let is_of = |active: &&Active| thread.is_none_or(|thread| active.writer.thread == *thread);
+        self.lock().values().filter(is_of).cloned().collect()
     }
 
     pub(super) fn get(&self, key: (Incarnation, RunNo)) -> Option<Active> {
@@ -70,6 +84,11 @@ impl Registered {
     /// Said when the run is to be stopped.
     pub(super) const fn cancel(&self) -> &CancellationToken {
         &self.cancel
+    }
+
+    /// Said when another has taken the run.
+    pub(super) const fn lost(&self) -> &CancellationToken {
+        &self.lost
     }
 
     /// From now on the run is delivered before it is stored.

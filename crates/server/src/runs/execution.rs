@@ -11,9 +11,11 @@ use std::time::Duration;
 use threadline_log::Error;
 use threadline_protocol::event::RunError;
 use threadline_protocol::stages::close::Cause;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+/// How many times as long as until it is renewed a lease lasts.
+const RENEWALS: u32 = 3;
 /// The most events of a batch.
 const BATCH_EVENTS_MAX: usize = 256;
 /// About the most bytes of a batch.
@@ -30,6 +32,7 @@ pub(super) struct Execution {
     pub(super) ingest: Ingest,
     pub(super) source: Box<dyn Source>,
     pub(super) cancel: CancellationToken,
+    pub(super) lost: CancellationToken,
     pub(super) shutdown: CancellationToken,
     pub(super) settings: RunSettings,
     /// How often the lease is renewed.
@@ -46,11 +49,14 @@ enum Outcome {
     Close(Cause),
     /// The same, with an error.
     Fail(Failure),
+    /// Another has ended it, or will.
+    Lost,
 }
 
 impl Execution {
     /// Executes the run, and says what became of it.
     pub(super) async fn execute(mut self, registered: Registered) {
+        let (thread, run) = (self.keeping.writer().thread.clone(), self.keeping.writer().run.0);
         let outcome = self.follow_source().await;
         // Whatever produces events is stopped before the run is closed.
         drop(std::mem::replace(&mut self.source, Box::new(Nothing)));
@@ -61,16 +67,25 @@ impl Execution {
                 let error = RunError::new(failure.message).with_code(failure.code);
                 self.keeping.close(Cause::Failed, Some(error)).await
             }
+            Ok(Outcome::Lost) => {
+                tracing::warn!(%thread, run, "a run was taken from its writer");
+                Ok(())
+            }
             Err(error) => Err(error),
         };
         let phase = match ended {
-            // Or somebody else has ended it, or writes it now.
-            Ok(())
-            | Err(
-                Error::RunEnded(_) | Error::Fenced { .. } | Error::OtherIncarnation(_) | Error::NoThread(_),
-            ) => Phase::Ended,
+            Ok(()) => Phase::Ended,
+            // Its readers go on with what is stored, to the end that another gives it.
+            Err(
+                error @ (Error::RunEnded(_)
+                | Error::Fenced { .. }
+                | Error::OtherIncarnation(_)
+                | Error::NoThread(_)),
+            ) => {
+                tracing::warn!(%thread, run, %error, "a run was taken from its writer");
+                Phase::Ended
+            }
             Err(error) => {
-                let (thread, run) = (&self.keeping.writer().thread, self.keeping.writer().run.0);
                 tracing::error!(%thread, run, %error, "a run cannot be written");
                 Phase::Broken
             }
@@ -86,17 +101,24 @@ impl Execution {
         let mut renewal = interval(self.renewal);
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
         renewal.reset();
+        let (mut renewed, lease) = (Instant::now(), self.renewal * RENEWALS);
         let mut bytes_left = self.settings.run_bytes_max;
         let overtime = overtime(self.settings.run_timeout);
         tokio::pin!(overtime);
         loop {
             let first = tokio::select! {
                 biased;
+                () = self.lost.cancelled() => return Ok(Outcome::Lost),
                 () = self.cancel.cancelled() => return Ok(Outcome::Close(Cause::Cancelled)),
                 () = self.shutdown.cancelled() => return Ok(Outcome::Close(Cause::Shutdown)),
                 failure = &mut overtime => return Ok(Outcome::Fail(failure)),
                 _ = renewal.tick() => {
-                    self.keeping.renew().await?;
+                    match self.keeping.renew().await {
+                        Ok(()) => renewed = Instant::now(),
+                        // It is still ours, and the store may be back in time.
+                        Err(Error::Unavailable(_) | Error::Indeterminate(_)) if renewed.elapsed() < lease => {}
+                        Err(error) => return Err(error),
+                    }
                     continue;
                 }
                 error = self.keeping.failed() => return Err(error),

@@ -3,9 +3,10 @@
 use super::source::Given;
 use std::collections::HashSet;
 use threadline_log::delivery::{Delivery, is_legible};
-use threadline_log::run::RunEnd;
+use threadline_log::run::{RunEnd, RunStatus};
 use threadline_log::{Kind, NewRecord, RunId, ThreadId};
 use threadline_protocol::event::RunStarted;
+use threadline_protocol::stages::close::Cause;
 use threadline_protocol::{Envelope, Event, EventType, Received};
 
 /// Judges the events of one run's source.
@@ -86,7 +87,13 @@ impl Ingest {
             Stage::Assumed { end: None } if matches!(boundary, Some(Boundary::End)) => {
                 self.stage = Stage::Assumed { end: Some(record) };
             }
-            Stage::Open | Stage::Assumed { end: None } => self.take(record, judged),
+            Stage::Open | Stage::Assumed { end: None } => {
+                let closing = match boundary {
+                    Some(Boundary::End) => self.closing(&record.bytes),
+                    Some(Boundary::Start(_)) | None => Vec::new(),
+                };
+                self.take(record, closing, judged);
+            }
             Stage::Assumed { end: Some(_) } => {
                 self.finish(judged);
                 judged.reject(record);
@@ -104,8 +111,21 @@ impl Ingest {
     /// The source gives no more.
     pub fn finish(&mut self, judged: &mut Judged) {
         if let Stage::Assumed { end: Some(end) } = std::mem::replace(&mut self.stage, Stage::Open) {
-            self.take(end, judged);
+            let closing = self.closing(&end.bytes);
+            self.take(end, closing, judged);
         }
+    }
+
+    /// What has to be said before an end, if it is one that leaves open what is: text without an end and calls without results.
+    fn closing(&self, end: &[u8]) -> Vec<NewRecord> {
+        let Ok(received) = Received::read_bytes(end) else { return Vec::new() };
+        let cause = match RunEnd::of(received.event()).map(|end| end.status) {
+            None | Some(RunStatus::Finished | RunStatus::Interrupted) => return Vec::new(),
+            Some(RunStatus::Cancelled) => Cause::Cancelled,
+            Some(_) => Cause::Failed,
+        };
+        let made = |event: &Event<'_>| NewRecord::made(event.to_json().into_bytes());
+        self.delivery.closing(cause).iter().map(made).collect()
     }
 
     fn starts(&mut self, id: &str, judged: &mut Judged) {
@@ -127,15 +147,19 @@ impl Ingest {
         }
     }
 
-    /// Takes an event of the run's own.
-    fn take(&mut self, record: NewRecord, judged: &mut Judged) {
+    /// Takes an event of the run's own, with what has to be said before it if it ends the run.
+    fn take(&mut self, record: NewRecord, closing: Vec<NewRecord>, judged: &mut Judged) {
         let delivered = self.delivery.push(record.kind, &record.bytes);
         // What nobody sees may be of an unknown type, or no event at all.
         if delivered.is_empty() && !is_legible(&record.bytes) {
             return judged.reject(record);
         }
+        let end = delivered.iter().find_map(RunEnd::of);
+        if end.is_some() {
+            judged.records.extend(closing);
+        }
         judged.records.push(record);
-        if let Some(end) = delivered.iter().find_map(RunEnd::of) {
+        if let Some(end) = end {
             self.stage = Stage::Ended;
             judged.end = Some(end);
         }
@@ -165,7 +189,6 @@ impl Boundary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadline_log::run::RunStatus;
 
     fn judged(events: &[&str]) -> (Vec<(Kind, String)>, Option<RunStatus>) {
         let thread = ThreadId::new("t").unwrap();
@@ -203,6 +226,30 @@ mod tests {
         );
         assert_eq!(kinds(&[TEXT, ERROR]), (vec![Event, Event], Some(RunStatus::Failed)));
         assert_eq!(kinds(&[TEXT]), (vec![Event], None));
+    }
+
+    #[test]
+    fn what_is_open_is_closed_before_a_run_that_fails() {
+        const START: &str = r#"{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}"#;
+        const CALL: &str = r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}"#;
+        const STOPPED: &str =
+            r#"{"type":"RUN_FINISHED","threadId":"t","runId":"ours","outcome":{"type":"cancelled"}}"#;
+        let made = |end: &str| {
+            let (records, status) = judged(&[OURS, START, CALL, end, TEXT]);
+            let text: Vec<String> = records.iter().map(|(_, text)| text.clone()).collect();
+            assert_eq!(text.iter().filter(|text| *text == end).count(), 1, "{text:?}");
+            let (kinds, at) = (records.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), text.len() - 2);
+            assert_eq!((kinds[at], kinds[at + 1]), (Kind::Event, Kind::Rejected), "{text:?}");
+            assert!(kinds[3..at].iter().all(|kind| *kind == Kind::Made), "{text:?}");
+            let types = ["TEXT_MESSAGE_END", "TOOL_CALL_END", "TOOL_CALL_RESULT"];
+            let said =
+                text[3..at].iter().map(|text| types.iter().find(|name| text.contains(**name)).copied());
+            (said.collect::<Vec<_>>(), status)
+        };
+        let closed = vec![Some("TEXT_MESSAGE_END"), Some("TOOL_CALL_END"), Some("TOOL_CALL_RESULT")];
+        assert_eq!(made(ERROR), (closed.clone(), Some(RunStatus::Failed)));
+        assert_eq!(made(STOPPED), (closed, Some(RunStatus::Cancelled)));
+        assert_eq!(made(DONE), (Vec::new(), Some(RunStatus::Finished)), "as its source says");
     }
 
     #[test]

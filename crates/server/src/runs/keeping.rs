@@ -92,7 +92,7 @@ impl Keeping {
     pub(super) async fn count_end(&self, phase: Phase) {
         let run = self.engine.run(&self.writer.thread, self.writer.run).await;
         let outcome = match run {
-            Ok(run) if phase == Phase::Ended => run.status().name(),
+            Ok(run) if phase == Phase::Ended && !run.is_running() => run.status().name(),
             _ => "unknown",
         };
         self.metrics.ended(outcome);

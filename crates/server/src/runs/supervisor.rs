@@ -19,12 +19,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::buffered::{Aggregators, BufferOptions, BufferedWriter};
 use threadline_log::delivery::Delivery;
+use threadline_log::engine::ThreadChange;
 use threadline_log::run::{RunInfo, RunStatus};
 use threadline_log::{
     Attached, Engine, Error, HistoryMode, Incarnation, RunId, RunNo, RunWriter, StartRun, Started, ThreadKey,
 };
 use threadline_protocol::Event;
 use threadline_protocol::stages::close::Cause;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{RwLock, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,9 @@ use tracing::field::Empty;
 
 /// How often a request may find another run in its way before it is refused.
 const SUPERSEDED_MAX: usize = 16;
+
+/// How often a run is taken from others who end it at the same time.
+const SEIZED_MAX: usize = 16;
 
 /// The runs of this server. Clones are the same.
 #[derive(Clone, Debug)]
@@ -198,7 +203,7 @@ impl Runs {
         let _opening = self.opening.read().await;
         let started = self.engine.start_run(wanted).await?;
         let registered = match &started {
-            Started::New(writer) => Some(self.active.register((writer.incarnation, writer.run))),
+            Started::New(writer) => Some(self.active.register(writer)),
             Started::Known(_) => None,
         };
         Ok((started, registered))
@@ -262,6 +267,7 @@ impl Runs {
             ingest: Ingest::new(&start.thread.thread, &start.run, others),
             source,
             cancel: registered.cancel().clone(),
+            lost: registered.lost().clone(),
             shutdown: self.shutdown.clone(),
             settings: self.settings.clone(),
             renewal: self.renewal,
@@ -305,28 +311,83 @@ impl Runs {
         }
         let incarnation = self.engine.store().thread(thread).await?.incarnation;
         let Some(mut active) = self.executed((incarnation, found.no)).await else {
-            return self.cancel_outside(thread, incarnation, found).await;
+            return self.cancel_elsewhere(thread, found.no).await;
         };
         active.cancel.cancel();
-        // If it does not end, the status says so.
         let ended = active.phase.wait_for(|phase| *phase != Phase::Running);
-        let _ = timeout(self.settings.shutdown_timeout, ended).await;
+        let ended = timeout(self.settings.shutdown_timeout, ended).await;
+        if ended.is_ok_and(|phase| phase.is_ok_and(|phase| *phase == Phase::Ended)) {
+            // Another may have taken it before, and not have ended it yet.
+            return self.cancel_elsewhere(thread, found.no).await;
+        }
+        // If it has not ended, the status says so.
         self.status(thread, found.no).await
     }
 
-    /// Ends a run whose events come from outside. Whoever gives them is told so by the next refusal.
-    async fn cancel_outside(
-        &self,
-        thread: &ThreadKey,
-        incarnation: Incarnation,
-        run: &RunInfo,
-    ) -> Result<Cancelled, Refusal> {
-        let writer = RunWriter { thread: thread.clone(), incarnation, run: run.no, epoch: run.epoch };
-        match self.engine.end_run(&writer, Cause::Cancelled).await {
-            // It may have ended just now, or be taken over to be ended.
-            Ok(_) | Err(Error::RunEnded(_) | Error::Fenced { .. }) => self.status(thread, run.no).await,
-            Err(error) => Err(error.into()),
+    /// Ends a run that is not executed here: another instance executes it, or its events come from outside. Whoever writes it is
+    /// told by the next refusal, or before.
+    ///
+    /// # Cancel safety
+    /// Once begun, it is done to its end: a run that was taken and not ended would have to wait until its lease is over.
+    async fn cancel_elsewhere(&self, thread: &ThreadKey, run: RunNo) -> Result<Cancelled, Refusal> {
+        let (runs, taken) = (self.clone(), thread.clone());
+        let ending = async move { runs.seize_and_cancel(&taken, run).await };
+        let ended = self.tasks.spawn(ending.in_current_span()).await;
+        ended.unwrap_or_else(|error| {
+            tracing::error!(%error, "a run was not cancelled");
+            Err(Error::Indeterminate("the run may or may not have been cancelled".to_owned()))
+        })?;
+        self.status(thread, run).await
+    }
+
+    async fn seize_and_cancel(&self, thread: &ThreadKey, run: RunNo) -> Result<(), Error> {
+        for _ in 0..SEIZED_MAX {
+            let ended = match self.engine.seize(thread, run).await {
+                Ok(writer) => self.engine.end_run(&writer, Cause::Cancelled).await,
+                Err(error) => Err(error),
+            };
+            match ended {
+                // Somebody else ends it at the same time.
+                Err(Error::Fenced { .. }) => {}
+                Ok(_) | Err(Error::RunEnded(_)) => break,
+                Err(error) => return Err(error),
+            }
         }
+        Ok(())
+    }
+
+    /// Stops the runs that others have taken, as soon as they tell of it, for as long as it is polled. Else a run finds out
+    /// when it is written to, or its lease is renewed.
+    pub(crate) async fn give_way(&self) {
+        if self.engine.store().shared().is_none() {
+            return;
+        }
+        let mut changes = self.engine.changes();
+        loop {
+            let runs = match changes.recv().await {
+                Ok(ThreadChange::Changed(thread) | ThreadChange::Deleted(thread)) => {
+                    self.active.of(Some(&thread))
+                }
+                Ok(ThreadChange::Missed) | Err(RecvError::Lagged(_)) => self.active.of(None),
+                Err(RecvError::Closed) => return,
+            };
+            for active in runs {
+                if self.is_lost(&active.writer).await {
+                    active.lost.cancel();
+                }
+            }
+        }
+    }
+
+    async fn is_lost(&self, writer: &RunWriter) -> bool {
+        match self.engine.store().thread(&writer.thread).await {
+            Ok(info) if info.incarnation == writer.incarnation => {}
+            Ok(_) | Err(Error::NoThread(_)) => return true,
+            // Nobody knows.
+            Err(_) => return false,
+        }
+        let run = self.engine.run(&writer.thread, writer.run).await;
+        run.is_ok_and(|run| run.epoch != writer.epoch)
     }
 
     async fn status(&self, thread: &ThreadKey, run: RunNo) -> Result<Cancelled, Refusal> {

@@ -46,6 +46,7 @@ pub(crate) struct Harness {
     pub(crate) app: App,
     pub(crate) agent: Puppet,
     clock: Arc<Ticks>,
+    ids: Arc<Counted>,
     router: Router,
     described: Described,
 }
@@ -65,12 +66,26 @@ impl Harness {
 
     /// With an app that is told more than its settings.
     pub(crate) fn made(store: Arc<dyn Store>, settings: Settings, make: impl FnOnce(App) -> App) -> Self {
-        let (clock, ids) = (Arc::new(Ticks::default()), Arc::new(Counted::default()));
-        let engine = Engine::new(store, clock.clone(), ids, Options::default());
+        Self::timed(store, settings, Arc::default(), Arc::default(), make)
+    }
+
+    /// Another server, of the same time.
+    pub(crate) fn beside(&self, store: Arc<dyn Store>, settings: Settings) -> Self {
+        Self::timed(store, settings, Arc::clone(&self.clock), Arc::clone(&self.ids), |app| app)
+    }
+
+    fn timed(
+        store: Arc<dyn Store>,
+        settings: Settings,
+        clock: Arc<Ticks>,
+        ids: Arc<Counted>,
+        make: impl FnOnce(App) -> App,
+    ) -> Self {
+        let engine = Engine::new(store, clock.clone(), ids.clone(), Options::default());
         let agent = Puppet::default();
         let agents = Agents::new().with("puppet", Arc::new(agent.clone()));
         let app = make(App::new(engine, agents, settings));
-        Self { router: router(app.clone()), described: Described::new(&app), app, agent, clock }
+        Self { router: router(app.clone()), described: Described::new(&app), app, agent, clock, ids }
     }
 
     /// Sets the clock forward.

@@ -67,6 +67,16 @@ async fn a_source_that_stops_or_fails_ends_its_run() {
     folded(&frames);
 
     let agent = server.agent.next_run();
+    let answer = server.post("/agui", &request("error", &json!([]))).await;
+    agent.say(&json!({"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}));
+    agent.say(&json!({"type":"RUN_ERROR","message":"its own"}));
+    let frames = answer.all().await;
+    let closed = ["RUN_STARTED", "TOOL_CALL_START", "TOOL_CALL_END", "TOOL_CALL_RESULT", "RUN_ERROR"];
+    assert_eq!(kinds(&frames), closed);
+    assert_eq!(frames[4].value()["message"], "its own");
+    folded(&frames);
+
+    let agent = server.agent.next_run();
     let answer = server.post("/agui", &request("r2", &json!([]))).await;
     agent.fail("upstream_unreachable", "nobody there");
     let frames = answer.all().await;
