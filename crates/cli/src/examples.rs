@@ -10,6 +10,7 @@ examples! {
     SERVE = "threadline serve"
         "threadline serve --agent chat=http://127.0.0.1:9000/ --store data"
         "threadline serve --listen 0.0.0.0:8000 --tokens tokens.jsonl"
+        "threadline serve --store 'postgres://threadline@db.example/threadline?sslmode=verify-full'"
         "threadline serve --config threadline.toml --check";
     CONVERT = "threadline convert --to jsonl recording.sse > events.jsonl"
         "threadline convert --to proto events.jsonl > events.bin"
@@ -52,7 +53,10 @@ examples! {
         "threadline clone my-thread before-the-mistake --at 17";
     DELETE = "threadline delete my-thread"
         "threadline delete my-thread --server http://localhost:8000 --yes";
+    MIGRATE = "threadline migrate --from threadline-data --to postgres://threadline@db.example/threadline"
+        "PGPASSWORD=secret threadline migrate --from 'postgres://threadline@db.example/threadline?sslmode=verify-full' --to copy";
     DOCTOR = "threadline doctor"
+        "threadline doctor --store postgres://threadline@db.example/threadline"
         "threadline doctor --store data --repair"
         "threadline doctor --rebuild --format json";
     EVIDENCE_DERIVE = "threadline evidence derive --thread my-thread --run my-run --statement statement.json > artifact.json"

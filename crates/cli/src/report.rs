@@ -2,6 +2,7 @@
 
 use crate::args::{ReportFormat, Reporting};
 use serde::Serialize;
+use std::fmt;
 use std::io::{self, BufWriter, StderrLock, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -47,8 +48,8 @@ impl From<threadline_log::Error> for Failure {
 
 impl Failure {
     /// A store that cannot be used, and all that is known about why.
-    pub(crate) fn store(dir: &Path, error: &dyn std::error::Error) -> Self {
-        let mut text = format!("{}: {error}", dir.display());
+    pub(crate) fn store(place: impl fmt::Display, error: &dyn std::error::Error) -> Self {
+        let mut text = format!("{place}: {error}");
         let causes = std::iter::successors(error.source(), |cause| cause.source());
         for cause in causes.map(ToString::to_string) {
             // Some errors repeat their cause.

@@ -11,9 +11,12 @@ pub(crate) struct ServeArgs {
     /// Where to listen: an address and a port; port 0 takes any that is free [default: 127.0.0.1:8000]
     #[arg(long, value_name = "ADDR", env = "THREADLINE_LISTEN")]
     pub(crate) listen: Option<String>,
-    /// The directory of the store, or `memory:` to keep nothing [default: threadline-data]
-    #[arg(long, value_name = "DIR", env = "THREADLINE_STORE")]
+    /// Where the store is: a directory, the URL of a database that several servers may share, or `memory:` to keep nothing [default: threadline-data]
+    #[arg(long, value_name = "STORE", env = "THREADLINE_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
+    /// Use a database even if its settings allow it to lose what it has acknowledged
+    #[arg(long)]
+    pub(crate) allow_unsafe_durability: bool,
     /// An agent to stand in front of, by a name and its URL; may be repeated, the first is the default one
     #[arg(long, value_name = "NAME=URL")]
     pub(crate) agent: Vec<String>,

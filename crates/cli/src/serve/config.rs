@@ -2,7 +2,7 @@
 
 use super::args::ServeArgs;
 use crate::report::Failure;
-use crate::store::opened::Place;
+use crate::store::place::Place;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -20,6 +20,8 @@ const FILE: &str = "threadline.toml";
 pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) store: Place,
+    /// Whether a database is taken that may lose what it has acknowledged.
+    pub(crate) allow_unsafe_durability: bool,
     pub(crate) log: String,
     /// The collector that traces are sent to, if there is one.
     pub(crate) traces: Option<String>,
@@ -57,7 +59,12 @@ impl Config {
         settings.check().map_err(|error| Failure::Usage(error.to_string()))?;
         let listen = address(&listen, &settings)?;
         settings.http.inspector = settings.http.inspector.on(listen.ip());
-        Ok(Self { listen, store: store.into(), log, traces, settings })
+        let store = Place::from(store);
+        if let Place::Database(url) = &store {
+            url.options()?;
+        }
+        let allow_unsafe_durability = args.allow_unsafe_durability;
+        Ok(Self { listen, store, allow_unsafe_durability, log, traces, settings })
     }
 }
 

@@ -11,13 +11,15 @@ pub(crate) use args::ServeArgs;
 
 use crate::args::{ReportFormat, Reporting};
 use crate::report::{Failure, Report};
-use crate::store::opened::{Place, RandomIds, SystemClock};
+use crate::store::opened::{RandomIds, SystemClock, close_orphans};
+use crate::store::place::Place;
 use config::Config;
 use reopening::{Reopening, keep_open};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use threadline_log::clock::Clock;
 use threadline_log::{Engine, MemoryStore, Options, Store};
 use threadline_server::access::{Authority, watch};
 use threadline_server::settings::{Inspector, Mode, RunSettings};
@@ -28,8 +30,10 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// How often abandoned runs are closed, and the store may tidy.
-const UPKEEP: Duration = Duration::from_secs(10);
+/// How often abandoned runs are looked for.
+const UPKEEP: Duration = Duration::from_secs(1);
+/// How often it is looked whether a disk that was full has room again.
+const REOPENING: Duration = Duration::from_secs(10);
 
 /// Serves until the process is told to stop.
 pub(crate) fn run(args: &ServeArgs) -> ExitCode {
@@ -75,8 +79,8 @@ fn has_page(config: &Config) -> bool {
 
 fn shown(store: &Place) -> String {
     match store {
-        Place::Dir(dir) => dir.display().to_string(),
         Place::Memory => "memory: everything is gone when this process ends".to_owned(),
+        place => place.to_string(),
     }
 }
 
@@ -97,24 +101,45 @@ fn start(config: &Config) -> Result<(), Failure> {
     served
 }
 
+/// Where everything is kept.
+struct Kept {
+    store: Arc<dyn Store>,
+    /// By whose clock leases are over.
+    clock: Arc<dyn Clock>,
+    on_disk: Option<Arc<Reopening>>,
+}
+
+impl Kept {
+    async fn open(config: &Config) -> Result<Self, Failure> {
+        let clock = Arc::new(SystemClock);
+        Ok(match &config.store {
+            Place::Dir(dir) => {
+                let store = Arc::new(Reopening::open(dir)?);
+                Self { store: store.clone(), clock, on_disk: Some(store) }
+            }
+            Place::Memory => Self { store: Arc::new(MemoryStore::new()), clock, on_disk: None },
+            Place::Database(url) => {
+                let store = url.open(config.allow_unsafe_durability).await?;
+                let clock = store.clock();
+                Self { store: Arc::new(store), clock, on_disk: None }
+            }
+        })
+    }
+}
+
 async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let agents = agents::of(&config.settings)?;
     let listener = TcpListener::bind(config.listen)
         .await
         .map_err(|error| Failure::Environment(format!("cannot listen on {}: {error}", config.listen)))?;
     let address = listener.local_addr().map_err(Failure::write)?;
-    let on_disk = match &config.store {
-        Place::Dir(dir) => Some(Arc::new(Reopening::open(dir)?)),
-        Place::Memory => None,
-    };
-    let store: Arc<dyn Store> = match &on_disk {
-        Some(store) => store.clone(),
-        None => Arc::new(MemoryStore::new()),
-    };
-    let engine = Engine::new(store, Arc::new(SystemClock), Arc::new(RandomIds), Options::default());
-    let orphans = engine.close_orphans().await?;
-    if !orphans.is_empty() {
-        tracing::warn!(runs = orphans.len(), "runs of an earlier process were closed as abandoned");
+    let Kept { store, clock, on_disk } = Kept::open(config).await?;
+    let lease_ms = i64::try_from(config.settings.runs.lease.as_millis()).unwrap_or(i64::MAX);
+    let options = Options { lease_ms, ..Options::default() };
+    let engine = Engine::new(store, clock, Arc::new(RandomIds), options);
+    let orphans = close_orphans(&engine).await?;
+    if orphans > 0 {
+        tracing::warn!(runs = orphans, "runs of an earlier process were closed as abandoned");
     }
     let mut app = App::new(engine.clone(), agents, settings(config));
     let authority = authority(config)?;
@@ -125,7 +150,7 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     // A server does not end because nobody listens to its greeting.
     let _ = greet(config, &app, &address.to_string());
     let upkeep = tokio::spawn(keep_up(app.clone(), UPKEEP));
-    let keeping_open = on_disk.map(|store| tokio::spawn(keep_open(store, UPKEEP)));
+    let keeping_open = on_disk.map(|store| tokio::spawn(keep_open(store, REOPENING)));
     let mut routes = router(app.clone());
     if config.traces.is_some() {
         routes = traces::continued(routes);

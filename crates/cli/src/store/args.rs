@@ -1,10 +1,10 @@
 //! What can be said about stores on the command line.
 
+use super::place::Place;
 use crate::args::{Reporting, SourceArgs};
 use crate::examples;
 use crate::report::Failure;
 use clap::{Subcommand, ValueEnum};
-use std::path::PathBuf;
 use threadline_log::names::Owner;
 use threadline_log::{Scope, ThreadId, ThreadKey};
 
@@ -28,6 +28,9 @@ pub(crate) enum StoreCommand {
     /// Delete a thread
     #[command(after_long_help = examples::DELETE)]
     Delete(DeleteArgs),
+    /// Copy all threads from one store to another, and see that they are the same there
+    #[command(after_long_help = examples::MIGRATE)]
+    Migrate(MigrateArgs),
     /// Check everything that a store holds
     #[command(after_long_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
@@ -35,9 +38,9 @@ pub(crate) enum StoreCommand {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// The directory of the store
-    #[arg(long, value_name = "DIR", default_value = "threadline-data")]
-    pub(crate) store: PathBuf,
+    /// Where the store is: a directory, or the URL of a database, such as postgres://user@host/database
+    #[arg(long, value_name = "STORE", default_value = "threadline-data")]
+    pub(crate) store: Place,
 }
 
 /// Where threads are: in a store, or at a server.
@@ -217,6 +220,16 @@ pub(crate) struct DeleteArgs {
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MigrateArgs {
+    /// Where the threads are: a directory, or the URL of a database
+    #[arg(long, value_name = "STORE")]
+    pub(crate) from: Place,
+    /// Where they are copied to; it is made if it is not there
+    #[arg(long, value_name = "STORE")]
+    pub(crate) to: Place,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,25 +1,26 @@
 //! `threadline doctor`: whether everything is as it was written.
 
-use super::args::{DoctorArgs, OutputFormat};
-use super::opened::{must_exist, options};
+use super::args::{DoctorArgs, OutputFormat, StoreArgs};
+use super::doctor_reading::read_everything;
+use super::opened::{Opened, must_exist, options};
+use super::place::Place;
 use super::rechecked::Rechecked;
 use crate::report::{Failure, Report, Severity, printable};
 use serde_json::json;
 use std::io::{self, Write};
+use std::path::Path;
 use threadline_store_disk::{OpenError, doctor};
 
 pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Failure> {
-    let store = &args.store.store;
-    must_exist(store)?;
-    let failed = |error: OpenError| Failure::store(store, &error);
-    let options = options(store);
-    let found = match args.repair {
-        true => doctor::repair(&options).map_err(failed)?,
-        false => doctor::check(&options).map_err(failed)?,
+    let found = match &args.store.store {
+        Place::Dir(dir) => look_at_files(dir, args)?,
+        _ if args.repair || args.rebuild => {
+            let what =
+                "--repair and --rebuild are for stores on a disk: a database is mended by its own means";
+            return Err(Failure::Usage(what.to_owned()));
+        }
+        _ => read_everything(&args.store)?,
     };
-    if args.rebuild {
-        doctor::rebuild(&options).map_err(failed)?;
-    }
     let is_rebuilt = args.rebuild || args.repair;
     for finding in &found.findings {
         // What is derived was made anew.
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Fail
     found.lost.iter().for_each(|_| report.count(Severity::Finding));
     // Of what is damaged or lost, the records cannot be read as a whole.
     let is_whole = found.severity() != Some(doctor::Severity::Damage) && found.lost.is_empty();
-    let rechecked = if is_whole { Some(Rechecked::of(&args.store)?) } else { None };
+    let rechecked = if is_whole { Some(recheck(&args.store)?) } else { None };
     rechecked.iter().flat_map(|one| &one.broken).for_each(|_| report.count(Severity::Finding));
     let mut out = io::stdout().lock();
     let written = match args.format {
@@ -41,6 +42,28 @@ pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Fail
         OutputFormat::Json => write_json(&mut out, &found, rechecked.as_ref()),
     };
     written.map_err(Failure::write)
+}
+
+/// What the files of a store hold, and what becomes of it.
+fn look_at_files(dir: &Path, args: &DoctorArgs) -> Result<doctor::Report, Failure> {
+    must_exist(dir)?;
+    let failed = |error: OpenError| Failure::store(dir.display(), &error);
+    let options = options(dir);
+    let found = match args.repair {
+        true => doctor::repair(&options).map_err(failed)?,
+        false => doctor::check(&options).map_err(failed)?,
+    };
+    if args.rebuild {
+        doctor::rebuild(&options).map_err(failed)?;
+    }
+    Ok(found)
+}
+
+fn recheck(store: &StoreArgs) -> Result<Rechecked, Failure> {
+    let opened = Opened::existing(store)?;
+    let rechecked = Rechecked::of(&opened)?;
+    opened.close();
+    Ok(rechecked)
 }
 
 fn write_text(

@@ -4,9 +4,12 @@ pub(crate) mod args;
 mod clone;
 mod delete;
 mod doctor;
+mod doctor_reading;
 mod export;
 mod import;
+mod migrate;
 pub(crate) mod opened;
+pub(crate) mod place;
 mod rechecked;
 pub(crate) mod records;
 pub(crate) mod remote;
@@ -36,6 +39,7 @@ pub(crate) fn run(command: &StoreCommand) -> ExitCode {
         StoreCommand::Import(args) => import::run(args, &mut report),
         StoreCommand::Clone(args) => clone::run(args),
         StoreCommand::Delete(args) => delete::run(args),
+        StoreCommand::Migrate(args) => migrate::run(args, &mut report),
         StoreCommand::Doctor(args) => doctor::run(args, &mut report),
     };
     report.finish(result)

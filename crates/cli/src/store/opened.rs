@@ -1,15 +1,16 @@
 //! A store that is open, and the engine on it.
 
 use super::args::StoreArgs;
+use super::place::Place;
 use crate::report::{Failure, printable};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::run::RunInfo;
-use threadline_log::thread::{ThreadCursor, ThreadQuery};
-use threadline_log::{Engine, Incarnation, Options, RunId, ThreadKey, Timestamp};
+use threadline_log::thread::{ThreadCursor, ThreadInfo, ThreadQuery};
+use threadline_log::{Engine, Incarnation, Options, RunId, Store, ThreadKey, Timestamp};
 use threadline_store_disk::{DiskOptions, DiskStore};
 use tokio::runtime::Runtime;
 
@@ -35,23 +36,20 @@ pub(crate) struct Opened {
     runtime: Runtime,
 }
 
-/// Where a store is.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Dir(PathBuf),
-    /// Nowhere: it is gone with the process.
-    Memory,
-}
-
-impl From<String> for Place {
-    fn from(text: String) -> Self {
-        if text == "memory:" { Self::Memory } else { Self::Dir(text.into()) }
-    }
+/// Closes runs that nobody executes: in a store that one process has alone, all that an earlier one left open; in one that several
+/// have, those whose time is over. Gives how many.
+pub(crate) async fn close_orphans(engine: &Engine) -> Result<usize, threadline_log::Error> {
+    let closed = match engine.store().shared() {
+        Some(_) => engine.close_expired().await?,
+        None => engine.close_orphans().await?,
+    };
+    Ok(closed.len())
 }
 
 /// Opens a store on disk, and makes it if it is not there.
 pub(crate) fn open_store(dir: &Path) -> Result<DiskStore, Failure> {
-    let (store, report) = DiskStore::open(&options(dir)).map_err(|error| Failure::store(dir, &error))?;
+    let (store, report) =
+        DiskStore::open(&options(dir)).map_err(|error| Failure::store(dir.display(), &error))?;
     // Whoever asks for what is damaged will hear of it again.
     let damages = report.damages.iter().map(|damage| format!("damaged: {damage}"));
     for said in damages.chain(report.rebuilt.map(|why| format!("the catalogue was made anew: {why}"))) {
@@ -85,33 +83,54 @@ impl Ids for RandomIds {
 impl Opened {
     /// Opens a store that is there, to look at it.
     pub(crate) fn existing(args: &StoreArgs) -> Result<Self, Failure> {
-        must_exist(&args.store)?;
-        Self::open(&args.store)
+        Self::existing_at(&args.store)
+    }
+
+    /// Opens a store that is there, to look at it.
+    pub(crate) fn existing_at(place: &Place) -> Result<Self, Failure> {
+        if let Place::Dir(dir) = place {
+            must_exist(dir)?;
+        }
+        Self::open(place, true)
     }
 
     /// Opens a store that is there, to write to it.
     pub(crate) fn existing_for_writing(args: &StoreArgs) -> Result<Self, Failure> {
-        Self::existing(args)?.without_orphans()
+        if let Place::Dir(dir) = &args.store {
+            must_exist(dir)?;
+        }
+        Self::for_writing_at(&args.store)
     }
 
     /// Opens a store to write to, and makes it if it is not there.
     pub(crate) fn for_writing(args: &StoreArgs) -> Result<Self, Failure> {
-        Self::open(&args.store)?.without_orphans()
+        Self::for_writing_at(&args.store)
     }
 
-    /// Closes the runs that an earlier process left open.
-    fn without_orphans(self) -> Result<Self, Failure> {
-        self.wait(self.engine.close_orphans())?;
-        Ok(self)
+    /// Opens a store to write to, and makes it if it is not there.
+    pub(crate) fn for_writing_at(place: &Place) -> Result<Self, Failure> {
+        let opened = Self::open(place, false)?;
+        opened.wait(close_orphans(&opened.engine))?;
+        Ok(opened)
     }
 
-    fn open(dir: &Path) -> Result<Self, Failure> {
+    /// One that may lose what it has acknowledged is good enough for who only looks.
+    fn open(place: &Place, may_be_unsafe: bool) -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
+            .enable_all()
             .build()
-            .map_err(|error| Failure::store(dir, &error))?;
-        let store = Arc::new(open_store(dir)?);
-        let engine = Engine::new(store, Arc::new(SystemClock), Arc::new(RandomIds), Options::default());
+            .map_err(|error| Failure::store(place, &error))?;
+        let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = match place {
+            Place::Dir(dir) => (Arc::new(open_store(dir)?), Arc::new(SystemClock)),
+            Place::Memory => return Err(Failure::Usage("--store: nothing is kept in memory:".to_owned())),
+            Place::Database(url) => {
+                let store = runtime.block_on(url.open(may_be_unsafe))?;
+                let clock = store.clock();
+                (Arc::new(store), clock)
+            }
+        };
+        let engine = Engine::new(store, clock, Arc::new(RandomIds), Options::default());
         Ok(Self { engine, runtime })
     }
 
@@ -126,17 +145,26 @@ impl Opened {
         Ok(self.wait(self.engine.run_named(thread, &id))?)
     }
 
-    /// The names of all threads, in order, so that what is made of the same is the same.
+    /// The names of all threads, in order.
     pub(crate) fn all_threads(&self) -> Result<Vec<ThreadKey>, Failure> {
+        Ok(self.listed()?.into_iter().map(|thread| thread.key).collect())
+    }
+
+    /// All threads, in the order of their names, so that what is made of the same is the same.
+    pub(crate) fn listed(&self) -> Result<Vec<ThreadInfo>, Failure> {
+        self.wait(self.list())
+    }
+
+    pub(crate) async fn list(&self) -> Result<Vec<ThreadInfo>, Failure> {
         let mut threads = Vec::new();
         let mut query = ThreadQuery { limit: PAGE_THREADS, ..ThreadQuery::default() };
         loop {
-            let page = self.wait(self.engine.threads(&query))?;
+            let page = self.engine.threads(&query).await?;
             let Some(last) = page.last() else { break };
             query.after = Some(ThreadCursor::of(last));
-            threads.extend(page.into_iter().map(|thread| thread.key));
+            threads.extend(page);
         }
-        threads.sort();
+        threads.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(threads)
     }
 

@@ -1,6 +1,5 @@
 //! Whether the records of a store are those that were chained at the ends of runs.
 
-use super::args::StoreArgs;
 use super::opened::Opened;
 use crate::report::{Failure, printable};
 use serde_json::{Value, json};
@@ -19,8 +18,7 @@ pub(crate) struct Rechecked {
 
 impl Rechecked {
     /// Reads all records of a store that is whole.
-    pub(crate) fn of(store: &StoreArgs) -> Result<Self, Failure> {
-        let opened = Opened::existing(store)?;
+    pub(crate) fn of(opened: &Opened) -> Result<Self, Failure> {
         let mut whole = Self::default();
         for thread in opened.all_threads()? {
             let one = opened.wait(opened.engine.recheck(&thread))?;
@@ -29,7 +27,6 @@ impl Rechecked {
             whole.not_checked += one.not_checked;
             whole.broken.extend(one.broken.into_iter().map(|broken| (thread.clone(), broken)));
         }
-        opened.close();
         Ok(whole)
     }
 

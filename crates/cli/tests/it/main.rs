@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod cluster;
 mod compact;
 mod convert;
 mod enforce;
@@ -10,6 +11,7 @@ mod faults;
 mod fold;
 mod live;
 mod manual;
+mod migrating;
 mod normalise;
 mod published_clients;
 mod readme;

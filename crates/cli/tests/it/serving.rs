@@ -1,6 +1,6 @@
 //! `threadline serve` under load, and when things go wrong around it: the built binary, over real sockets.
 
-mod agents;
+pub(crate) mod agents;
 mod backup;
 mod bomb;
 mod canary;

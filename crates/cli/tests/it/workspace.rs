@@ -33,10 +33,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "threadline-protocol",
             "threadline-server",
             "threadline-store-disk",
+            "threadline-store-postgres",
         ],
     ),
     ("threadline-testkit", &["threadline-log", "threadline-protocol"]),
     ("threadline-store-disk", &["threadline-log", "threadline-protocol"]),
+    ("threadline-store-postgres", &["threadline-log"]),
     ("threadline-interop", &[]),
 ];
 

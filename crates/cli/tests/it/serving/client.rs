@@ -5,7 +5,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::handshake;
 use hyper::http::request::Builder;
-use hyper::{Request, StatusCode};
+use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use std::error::Error;
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Long enough for anything; tests wait for things themselves.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Asks a server.
 #[derive(Clone, Copy, Debug)]
@@ -26,14 +26,15 @@ pub(crate) struct Client {
 /// An answer, which may go on.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(super) status: StatusCode,
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
     body: Incoming,
     rest: Vec<u8>,
 }
 
 /// What a stream says next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     Frame(Frame),
     /// It has ended as it should.
     Over,
@@ -43,9 +44,9 @@ pub(super) enum Next {
 
 /// One frame of an event stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
-    pub(super) id: Option<String>,
-    pub(super) json: String,
+pub(crate) struct Frame {
+    pub(crate) id: Option<String>,
+    pub(crate) json: String,
 }
 
 impl Frame {
@@ -55,16 +56,16 @@ impl Frame {
         line("data: ").map(|json| Self { id: line("id: "), json })
     }
 
-    pub(super) fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         serde_json::from_str(&self.json).expect("JSON")
     }
 
-    pub(super) fn cursor(&self) -> &str {
+    pub(crate) fn cursor(&self) -> &str {
         self.id.as_deref().expect("a frame with an id")
     }
 
     /// The type, and for errors the code.
-    pub(super) fn kind(&self) -> String {
+    pub(crate) fn kind(&self) -> String {
         let value = self.value();
         match value["code"].as_str() {
             Some(code) => format!("{}:{code}", value["type"].as_str().expect("a type")),
@@ -73,10 +74,10 @@ impl Frame {
     }
 }
 
-type Asked = Result<Answer, Box<dyn Error + Send + Sync>>;
+pub(crate) type Asked = Result<Answer, Box<dyn Error + Send + Sync>>;
 
 /// The body of a request for a run.
-pub(super) fn request(thread: &str, run: &str) -> Value {
+pub(crate) fn request(thread: &str, run: &str) -> Value {
     json!({
         "threadId": thread, "runId": run, "protocolVersion": "1.0", "state": {}, "tools": [], "context": [],
         "messages": [{ "id": format!("{run}-u"), "role": "user", "content": "hello" }],
@@ -86,33 +87,45 @@ pub(super) fn request(thread: &str, run: &str) -> Value {
 
 impl Client {
     /// A run of an agent. An error if there is nobody who answers.
-    pub(super) async fn try_run(self, agent: &str, thread: &str, run: &str) -> Asked {
+    pub(crate) async fn try_run(self, agent: &str, thread: &str, run: &str) -> Asked {
         self.post(&format!("/agents/{agent}"), &[], &request(thread, run)).await
     }
 
     /// The same, of a server that is there.
-    pub(super) async fn run(self, agent: &str, thread: &str, run: &str) -> Answer {
+    pub(crate) async fn run(self, agent: &str, thread: &str, run: &str) -> Answer {
         self.try_run(agent, thread, run).await.expect("an answer")
     }
 
     /// Attaches to a thread, behind a cursor if there is one.
-    pub(super) async fn try_connect(self, agent: &str, thread: &str, after: Option<&str>) -> Asked {
+    pub(crate) async fn try_connect(self, agent: &str, thread: &str, after: Option<&str>) -> Asked {
         let headers: Vec<(&str, &str)> = after.map(|cursor| ("last-event-id", cursor)).into_iter().collect();
         let body = json!({ "threadId": thread, "protocolVersion": "1.0" });
         self.post(&format!("/agents/{agent}/connect"), &headers, &body).await
     }
 
     /// The same, of a server that is there.
-    pub(super) async fn connect(self, agent: &str, thread: &str, after: Option<&str>) -> Answer {
+    pub(crate) async fn connect(self, agent: &str, thread: &str, after: Option<&str>) -> Answer {
         self.try_connect(agent, thread, after).await.expect("an answer")
     }
 
     pub(crate) async fn get(self, path: &str) -> Answer {
-        self.ask(Request::get(path), String::new()).await.expect("an answer")
+        self.try_get(path).await.expect("an answer")
+    }
+
+    pub(crate) async fn try_get(self, path: &str) -> Asked {
+        self.ask(Request::get(path), String::new()).await
+    }
+
+    /// Appends events, as lines of JSON, to a run that is executed here. The same with the same key lands once.
+    pub(crate) async fn try_append(self, thread: &str, run: &str, key: &str, events: String) -> Asked {
+        let request = Request::post(format!("/v1/threads/{thread}/events?run={run}"))
+            .header("content-type", "application/x-ndjson")
+            .header("idempotency-key", key);
+        self.ask(request, events).await
     }
 
     /// The runs of a thread, and how they stand.
-    pub(super) async fn runs(self, thread: &str) -> Vec<(String, String)> {
+    pub(crate) async fn runs(self, thread: &str) -> Vec<(String, String)> {
         let runs = self.get(&format!("/v1/threads/{thread}/runs")).await.json().await;
         let text = |value: &Value| value.as_str().expect("text").to_owned();
         let runs = runs["runs"].as_array().expect("runs").iter();
@@ -135,17 +148,17 @@ impl Client {
 
 impl Answer {
     /// Over a connection that is there.
-    pub(super) async fn over(tcp: TcpStream, request: Builder, body: impl Into<Bytes>) -> Asked {
+    pub(crate) async fn over(tcp: TcpStream, request: Builder, body: impl Into<Bytes>) -> Asked {
         let (mut sender, connection) = handshake(TokioIo::new(tcp)).await?;
         // How it ends is seen in the body.
         tokio::spawn(async { drop(connection.await) });
         let request = request.header("host", "localhost").body(Full::new(body.into()))?;
         let (head, body) = sender.send_request(request).await?.into_parts();
-        Ok(Self { status: head.status, body, rest: Vec::new() })
+        Ok(Self { status: head.status, headers: head.headers, body, rest: Vec::new() })
     }
 
     /// What comes next. Comments that only keep the connection alive do not count.
-    pub(super) async fn next(&mut self) -> Next {
+    pub(crate) async fn next(&mut self) -> Next {
         timeout(PATIENCE, self.read_next()).await.expect("something in time")
     }
 
@@ -167,7 +180,7 @@ impl Answer {
     }
 
     /// The next frame, of a stream that goes on.
-    pub(super) async fn frame(&mut self) -> Frame {
+    pub(crate) async fn frame(&mut self) -> Frame {
         match self.next().await {
             Next::Frame(frame) => frame,
             end => panic!("{end:?}"),
@@ -175,7 +188,7 @@ impl Answer {
     }
 
     /// All frames, and how they ended.
-    pub(super) async fn rest(mut self) -> (Vec<Frame>, Next) {
+    pub(crate) async fn rest(mut self) -> (Vec<Frame>, Next) {
         let mut frames = Vec::new();
         loop {
             match self.next().await {
@@ -186,7 +199,7 @@ impl Answer {
     }
 
     /// All frames of a stream that ends as it should.
-    pub(super) async fn all(self) -> Vec<Frame> {
+    pub(crate) async fn all(self) -> Vec<Frame> {
         if self.status != StatusCode::OK {
             panic!("{:?}", self.refusal().await);
         }
@@ -196,9 +209,15 @@ impl Answer {
     }
 
     /// All of the body.
-    pub(super) async fn text(self) -> String {
+    pub(crate) async fn text(self) -> String {
         let body = timeout(PATIENCE, self.body.collect()).await.expect("a body in time");
         String::from_utf8(body.expect("a whole body").to_bytes().to_vec()).expect("text")
+    }
+
+    /// The body as JSON, if it comes whole.
+    pub(crate) async fn try_json(self) -> Option<Value> {
+        let body = timeout(PATIENCE, self.body.collect()).await.expect("an end in time").ok()?;
+        Some(serde_json::from_slice(&body.to_bytes()).expect("JSON"))
     }
 
     /// The body as JSON.
@@ -207,7 +226,7 @@ impl Answer {
     }
 
     /// A refusal: its status and its code.
-    pub(super) async fn refusal(self) -> (u16, String) {
+    pub(crate) async fn refusal(self) -> (u16, String) {
         let status = self.status.as_u16();
         let body = self.json().await;
         (status, body["error"]["code"].as_str().unwrap_or_default().to_owned())

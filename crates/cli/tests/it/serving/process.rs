@@ -28,12 +28,17 @@ impl Served {
 
     /// The same, with a log that says so much.
     pub(crate) fn start_with_log(dir: &Path, settings: &str, level: &str) -> Self {
+        Self::start_on("store", dir, settings, level)
+    }
+
+    /// Serves a store that may be elsewhere.
+    pub(crate) fn start_on(store: &str, dir: &Path, settings: &str, level: &str) -> Self {
         std::fs::write(dir.join("threadline.toml"), settings).expect("a file");
         let log = dir.join("stderr");
         // With as few files as a system may give to begin with; it has to help itself to more.
         let mut process = Command::new("sh")
             .args(["-c", "ulimit -S -n 256 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_threadline")])
-            .args(["serve", "--listen", "127.0.0.1:0", "--store", "store", "--log", level])
+            .args(["serve", "--listen", "127.0.0.1:0", "--store", store, "--log", level])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .current_dir(dir)

@@ -1,0 +1,107 @@
+//! P6, P8: the database goes away, and comes back.
+
+use super::appending::{append, check_appended};
+use super::instances::{Cluster, INSTANCES, Lease};
+use super::round::{Round, Struck, Tally};
+use super::rounds;
+use super::watching::assert_unavailable;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use threadline_testkit::postgres::Postgres;
+use threadline_testkit::random::Random;
+use tokio::task::{JoinSet, block_in_place};
+use tokio::time::Instant;
+
+/// How many clients append all the while.
+const APPENDING: usize = 4;
+/// How long after the database is back the last run has ended, at most: those that go on have a second to go, others are closed
+/// when their leases are over.
+const RESUMED_MAX: Duration = Duration::from_secs(10);
+
+/// Waits until every instance reaches the database again.
+async fn all_recovered(cluster: &Cluster) {
+    for instance in 0..INSTANCES {
+        cluster.recovered(instance).await;
+    }
+}
+
+/// Takes the database away under load, and gives it back at once.
+async fn interrupt(lease: Lease, rounds: u32, take_away: fn(&mut Postgres)) {
+    let mut cluster = Cluster::start(lease).await;
+    let (mut random, mut tally, mut repeated) = (Random::new(17), Tally::default(), 0);
+    for number in 0..rounds {
+        let (stop, mut appending) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
+        for at in 0..APPENDING {
+            let thread = format!("appended-{number}-{at}");
+            appending.spawn(append(cluster.anyone(), thread, Arc::clone(&stop)));
+        }
+        let mut round = Round::begin(&cluster, number, Struck::Nobody, &mut random).await;
+        block_in_place(|| {
+            take_away(&mut cluster.postgres);
+            cluster.postgres.restart();
+        });
+        let back = Instant::now();
+        all_recovered(&cluster).await;
+        let told = round.all_told(Vec::new()).await;
+        stop.store(true, Ordering::Relaxed);
+        for seen in &told {
+            let took = seen.ended.saturating_duration_since(back);
+            assert!(took <= RESUMED_MAX, "{:?}: {took:?}", seen.run);
+        }
+        for appended in appending.join_all().await {
+            check_appended(cluster.client(number as usize), &appended).await;
+            repeated += appended.repeated;
+        }
+        round.end(&cluster, told).await.iter().for_each(|seen| tally.add(seen));
+    }
+    tally.print(&format!("{rounds} outages, {repeated} appends were repeated"));
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p8_nothing_is_lost_when_the_database_is_restarted_under_load() {
+    interrupt(Lease::Short, rounds(), Postgres::stop).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p8_nothing_is_lost_when_the_database_is_killed_under_load() {
+    interrupt(Lease::Short, rounds(), Postgres::kill).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p8_nothing_is_lost_when_the_database_is_killed_with_leases_as_they_come() {
+    interrupt(Lease::Default, 1, Postgres::kill).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p8_while_the_database_is_away_streams_are_cut_and_it_is_said_so_and_all_goes_on_by_itself() {
+    let mut cluster = Cluster::start(Lease::Short).await;
+    let (mut random, mut tally) = (Random::new(19), Tally::default());
+    let mut round = Round::begin(&cluster, 0, Struck::All, &mut random).await;
+    block_in_place(|| cluster.postgres.stop());
+    round.all_cut().await;
+    for instance in 0..INSTANCES {
+        let client = cluster.client(instance);
+        let thread = "/v1/threads/thread-0-0";
+        let parts = ["", "/messages", "/state", "/runs", "/events"].map(|part| format!("{thread}{part}"));
+        for path in parts.iter().map(String::as_str).chain(["/v1/threads"]) {
+            assert_unavailable(&client.get(path).await, &format!("{path}, instance {instance}"));
+        }
+        assert_unavailable(&client.run("brief", "new", "run").await, "a run");
+        assert_unavailable(&client.connect("brief", "thread-0-0", None).await, "connect");
+        assert_eq!(client.get("/readyz").await.status, 503);
+        assert_eq!(client.get("/healthz").await.status, 200);
+    }
+    block_in_place(|| cluster.postgres.restart());
+    let back = Instant::now();
+    all_recovered(&cluster).await;
+    let told = round.all_told(Vec::new()).await;
+    for seen in &told {
+        let took = seen.ended.duration_since(back);
+        assert!(took <= RESUMED_MAX, "{:?}: {took:?}", seen.run);
+    }
+    round.end(&cluster, told).await.iter().for_each(|seen| tally.add_as_struck(seen));
+    tally.print("an outage");
+    cluster.stop().await;
+}
