@@ -14,4 +14,5 @@ mod joining;
 mod node;
 mod python;
 mod refusals;
+mod several;
 mod state;

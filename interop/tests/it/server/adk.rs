@@ -10,13 +10,13 @@ const AGENTS: [(&str, &str, &str); 5] = [
     ("plain", "RUN_FINISHED", "Refunds take five days."),
     ("tool", "RUN_FINISHED", "Order A-1001 is processing; it settles in 4 days."),
     ("reasoning", "RUN_FINISHED", "Order A-1001 is processing; it settles in 4 days."),
-    // Its message is left open, which the client of 1.0.0 bears in a run that fails.
+    // Its message is left open, and closed for it before the error.
     ("error", "RUN_ERROR", "I started the lookup, "),
     ("refused", "RUN_ERROR", "Where is order A-1001?"),
 ];
 
 #[test]
-fn what_an_adk_agent_says_is_there_again_after_a_reload() {
+pub(super) fn what_an_adk_agent_says_is_there_again_after_a_reload() {
     let (adk, mut node) = (Adk::start(), Node::start());
     let server = Server::with_agents(AGENTS.map(|(agent, ..)| (agent, adk.url(agent))));
     for (agent, end, says) in AGENTS {
@@ -36,7 +36,7 @@ fn what_an_adk_agent_says_is_there_again_after_a_reload() {
 
 /// The second run sends what the client has: the middleware keeps sessions of its own, and must not be confused by it.
 #[test]
-fn a_tool_of_the_clients_is_answered_in_a_second_run() {
+pub(super) fn a_tool_of_the_clients_is_answered_in_a_second_run() {
     let (adk, mut node) = (Adk::start(), Node::start());
     let server = Server::with_agents([("client", adk.url("client/snapshot"))]);
     let tools = json!([{

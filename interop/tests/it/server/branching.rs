@@ -21,7 +21,7 @@ fn only(messages: &Value, ids: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn edit_and_regenerate_are_branches_and_both_are_kept() {
+pub(super) fn edit_and_regenerate_are_branches_and_both_are_kept() {
     let (mut node, mut python) = (Node::start(), Python::start());
     for kind in Kind::ALL {
         let scripts = [("a1", "one"), ("a2", "two"), ("a2b", "another two"), ("a3", "edited"), ("a4", "on")];

@@ -22,7 +22,7 @@ const WORDS: [(&str, &str, &str); 12] = [
 ];
 
 #[test]
-fn every_word_is_there_again_after_a_reload() {
+pub(super) fn every_word_is_there_again_after_a_reload() {
     let (server, mut node) = (Server::with_demo(), Node::start());
     for kind in Kind::ALL {
         for (word, end, says) in WORDS {
@@ -46,7 +46,7 @@ fn every_word_is_there_again_after_a_reload() {
 
 /// What one says after a failure, and after the same word, is a run as any other.
 #[test]
-fn a_thread_goes_on_after_a_failure() {
+pub(super) fn a_thread_goes_on_after_a_failure() {
     let (server, mut node) = (Server::with_demo(), Node::start());
     for kind in Kind::ALL {
         let thread = format!("{kind:?}");
@@ -66,7 +66,7 @@ fn a_thread_goes_on_after_a_failure() {
 }
 
 #[test]
-fn a_plain_client_reads_every_word_with_its_models() {
+pub(super) fn a_plain_client_reads_every_word_with_its_models() {
     let (server, mut python) = (Server::with_demo(), Python::start());
     for (word, end, says) in WORDS {
         let body = super::fixture::request(word, "r", &json!([user("u", word)]));
@@ -81,7 +81,7 @@ fn a_plain_client_reads_every_word_with_its_models() {
 
 /// A tool of the client's: the agent waits for what the client says in the next run.
 #[test]
-fn a_client_answers_a_call_after_a_reload() {
+pub(super) fn a_client_answers_a_call_after_a_reload() {
     let (server, mut node) = (Server::with_demo(), Node::start());
     for kind in Kind::ALL {
         let thread = format!("{kind:?}");

@@ -1,19 +1,43 @@
-//! The built server on a port of its own, with the demo agent or with one that plays a script.
+//! The built server on a port of its own, with the demo agent or with one that plays a script: as one process, or as several behind a
+//! balancer.
 
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
+use threadline_testkit::balancer::Balancer;
+use threadline_testkit::postgres::schema_url;
 use threadline_testkit::upstream::{Request, Signal, Step, Upstream, chunk, head, last_chunk};
 use tokio::runtime::Runtime;
 
+/// How many processes a server is, where it is not one.
+const INSTANCES: usize = 3;
+
+thread_local! {
+    /// Whether the servers of this test are several processes.
+    static IS_SEVERAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A scenario whose servers are several processes on one database: each request goes to another one.
+pub(crate) fn on_several_instances(scenario: fn()) {
+    IS_SEVERAL.set(true);
+    scenario();
+}
+
+/// Whether this is such a scenario.
+pub(crate) fn is_on_several_instances() -> bool {
+    IS_SEVERAL.get()
+}
+
 /// A server that is killed when it is dropped.
 pub(crate) struct Server {
-    child: Child,
+    instances: Vec<Child>,
     url: String,
     upstream: Option<Upstream>,
+    balancer: Option<Balancer>,
     runtime: Runtime,
     _dir: TempDir,
 }
@@ -59,19 +83,14 @@ impl Server {
 
     fn start_in(dir: TempDir, runtime: Runtime, settings: &str, upstream: Option<Upstream>) -> Self {
         std::fs::write(dir.path().join("threadline.toml"), settings).expect("a file");
-        let mut command = Command::new(program());
-        command.args(["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--log", "error"]);
-        if let Some(upstream) = &upstream {
-            command.arg("--agent").arg(format!("agent={}", upstream.url("/")));
-        }
-        let started = command.current_dir(dir.path()).stdout(Stdio::piped()).spawn();
-        let mut child = started.expect("the program was built with the tests of the workspace");
-        let mut greeting = String::new();
-        let stdout = child.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut greeting).expect("it says where it is");
-        let url = greeting.trim().rsplit(' ').next().expect("words").to_owned();
-        assert!(url.starts_with("http://127.0.0.1:"), "{greeting}");
-        Self { child, url, upstream, runtime, _dir: dir }
+        let (store, count) =
+            if IS_SEVERAL.get() { (schema_url(), INSTANCES) } else { ("memory:".to_owned(), 1) };
+        let agent = upstream.as_ref().map(|upstream| format!("agent={}", upstream.url("/")));
+        let started = (0..count).map(|_| start_instance(dir.path(), &store, agent.as_deref()));
+        let (instances, addresses): (Vec<Child>, Vec<SocketAddr>) = started.unzip();
+        let balancer = IS_SEVERAL.get().then(|| runtime.block_on(Balancer::start(addresses.clone())));
+        let address = balancer.as_ref().map_or(addresses[0], Balancer::address);
+        Self { instances, url: format!("http://{address}"), upstream, balancer, runtime, _dir: dir }
     }
 
     /// A URL. `path` begins with a slash.
@@ -109,10 +128,34 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // What cannot be killed has ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        for instance in &mut self.instances {
+            // What cannot be killed has ended.
+            let _ = instance.kill();
+            let _ = instance.wait();
+        }
+        // That each request went to another instance must not be true by chance only: whoever asks often has asked all of them.
+        if let Some(taken) = self.balancer.as_ref().map(Balancer::taken) {
+            let is_even =
+                taken.iter().max().zip(taken.iter().min()).is_some_and(|(most, least)| most - least <= 1);
+            assert!(is_even || std::thread::panicking(), "requests of each instance: {taken:?}");
+        }
     }
+}
+
+/// Starts a process, and says where it is.
+fn start_instance(dir: &Path, store: &str, agent: Option<&str>) -> (Child, SocketAddr) {
+    let mut command = Command::new(program());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--store", store, "--log", "error"]);
+    if let Some(agent) = agent {
+        command.args(["--agent", agent]);
+    }
+    let started = command.current_dir(dir).stdout(Stdio::piped()).spawn();
+    let mut child = started.expect("the program was built with the tests of the workspace");
+    let mut greeting = String::new();
+    let stdout = child.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut greeting).expect("it says where it is");
+    let address = greeting.trim().rsplit_once("http://").and_then(|(_, address)| address.parse().ok());
+    (child, address.unwrap_or_else(|| panic!("{greeting}")))
 }
 
 /// The program, which is built beside the tests.

@@ -21,7 +21,7 @@ fn text_run() -> Vec<String> {
 
 /// Goes away after every frame, and comes back with its cursor: during the run, and when it is over.
 #[test]
-fn a_plain_client_comes_back_without_gap_or_double() {
+pub(super) fn a_plain_client_comes_back_without_gap_or_double() {
     let mut python = Python::start();
     let (events, next) = (text_run(), Signal::default());
     let server = Server::with_scripts([step_by_step(&events, &next)]);
@@ -59,7 +59,7 @@ fn a_plain_client_comes_back_without_gap_or_double() {
 
 /// To break off is not to stop: the agent goes on, and another agent object sees it.
 #[test]
-fn a_run_outlives_the_client_that_broke_off() {
+pub(super) fn a_run_outlives_the_client_that_broke_off() {
     let mut node = Node::start();
     for kind in Kind::ALL {
         let (events, next) = (text_run(), Signal::default());
@@ -89,7 +89,7 @@ fn a_run_outlives_the_client_that_broke_off() {
 }
 
 #[test]
-fn a_run_is_stopped_for_everybody() {
+pub(super) fn a_run_is_stopped_for_everybody() {
     let (mut node, mut python) = (Node::start(), Python::start());
     for kind in Kind::ALL {
         let gone = Signal::default();
@@ -136,7 +136,7 @@ fn a_run_is_stopped_for_everybody() {
 
 /// An agent that stops in the middle is a run that failed, and is told as one.
 #[test]
-fn a_run_that_is_cut_off_has_failed() {
+pub(super) fn a_run_that_is_cut_off_has_failed() {
     let mut node = Node::start();
     for kind in Kind::ALL {
         let half = said(json!({"type": "TEXT_MESSAGE_CHUNK", "messageId": "a", "delta": "half"}));
@@ -160,7 +160,7 @@ fn a_run_that_is_cut_off_has_failed() {
 
 /// Of what a client is told on arrival, the last frame is a place to come back to.
 #[test]
-fn who_attached_comes_back_with_a_cursor_too() {
+pub(super) fn who_attached_comes_back_with_a_cursor_too() {
     let mut python = Python::start();
     let (events, next) = (text_run(), Signal::default());
     let server = Server::with_scripts([step_by_step(&events, &next)]);

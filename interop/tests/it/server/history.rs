@@ -18,7 +18,7 @@ fn two_halves(go_on: &Signal) -> Vec<Step> {
 }
 
 #[test]
-fn history_is_three_events_and_may_follow() {
+pub(super) fn history_is_three_events_and_may_follow() {
     let (mut node, mut python) = (Node::start(), Python::start());
     for kind in Kind::OVER_HTTP {
         let go_on = Signal::default();
@@ -51,7 +51,7 @@ fn history_is_three_events_and_may_follow() {
 }
 
 #[test]
-fn history_shows_runs_as_messages() {
+pub(super) fn history_shows_runs_as_messages() {
     let (server, mut node, mut python) = (Server::with_demo(), Node::start(), Python::start());
     for kind in Kind::OVER_HTTP {
         let thread = format!("{kind:?}");
@@ -84,7 +84,7 @@ fn history_shows_runs_as_messages() {
 }
 
 #[test]
-fn following_ends_and_the_run_goes_on() {
+pub(super) fn following_ends_and_the_run_goes_on() {
     let mut node = Node::start();
     for kind in Kind::OVER_HTTP {
         let go_on = Signal::default();
@@ -106,7 +106,7 @@ fn following_ends_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_thread_that_is_not_there_has_an_empty_history() {
+pub(super) fn a_thread_that_is_not_there_has_an_empty_history() {
     let (server, mut node) = (Server::with_scripts([vec![said(finished())]]), Node::start());
     for kind in Kind::OVER_HTTP {
         for path in ["/history", "/history?follow=true&lifecycle=true"] {

@@ -10,7 +10,7 @@ fn last(held: &Held) -> &Value {
 }
 
 #[test]
-fn a_question_survives_a_reload_and_is_answered_once() {
+pub(super) fn a_question_survives_a_reload_and_is_answered_once() {
     let (server, mut node) = (Server::with_demo(), Node::start());
     for kind in Kind::ALL {
         let thread = format!("{kind:?}");
@@ -50,7 +50,7 @@ fn a_question_survives_a_reload_and_is_answered_once() {
 }
 
 #[test]
-fn a_question_may_be_declined() {
+pub(super) fn a_question_may_be_declined() {
     let (server, mut node) = (Server::with_demo(), Node::start());
     for kind in Kind::ALL {
         node.open("a", kind, &server.url("/agui"), &format!("{kind:?}"));

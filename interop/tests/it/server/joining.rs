@@ -1,6 +1,6 @@
 //! Who arrives in the middle of a run, at each of its offsets, ends with what those hold who were there from the start.
 
-use super::fixture::{Server, captures, request, step_by_step};
+use super::fixture::{Server, captures, is_on_several_instances, request, step_by_step};
 use super::node::{Kind, Node};
 use crate::{parse, text};
 use http::HeaderMap;
@@ -16,6 +16,8 @@ use threadline_testkit::upstream::Signal;
 
 /// How many generated streams are joined everywhere by our own client.
 const GENERATED: u64 = 300;
+/// How many, where every event goes through a database.
+const GENERATED_ON_SEVERAL: u64 = 40;
 /// Every so many of them are joined by the published clients, too.
 const SAMPLED: usize = 50;
 
@@ -145,7 +147,7 @@ fn open_things() -> Vec<Vec<String>> {
 }
 
 #[test]
-fn published_clients_join_whatever_is_open() {
+pub(super) fn published_clients_join_whatever_is_open() {
     let mut node = Node::start();
     let streams = open_things();
     for kind in Kind::ALL {
@@ -155,7 +157,7 @@ fn published_clients_join_whatever_is_open() {
 }
 
 #[test]
-fn published_clients_join_recorded_runs_anywhere() {
+pub(super) fn published_clients_join_recorded_runs_anywhere() {
     let mut node = Node::start();
     let captures = captures();
     for kind in [Kind::Current, Kind::Old] {
@@ -166,10 +168,11 @@ fn published_clients_join_recorded_runs_anywhere() {
 }
 
 #[test]
-fn generated_runs_are_joined_anywhere() {
+pub(super) fn generated_runs_are_joined_anywhere() {
     let mut node = Node::start();
+    let generated = if is_on_several_instances() { GENERATED_ON_SEVERAL } else { GENERATED };
     let streams: Vec<Vec<String>> =
-        (0..GENERATED).map(|seed| lines(&streams::valid(&mut Random::new(seed)))).collect();
+        (0..generated).map(|seed| lines(&streams::valid(&mut Random::new(seed)))).collect();
     let recorded = captures();
     let recorded = recorded.iter().map(|(_, events)| events);
     let runs: Vec<&[String]> =
@@ -184,7 +187,8 @@ fn generated_runs_are_joined_anywhere() {
         places += play.events.len() + 1;
     });
     println!("{} runs joined at {places} places", runs.len());
-    assert!(runs.len() > 250 && places > 4_000, "{} runs, {places} places", runs.len());
+    let (expected, enough) = (generated * 5 / 6, 12 * runs.len());
+    assert!(runs.len() as u64 > expected && places > enough, "{} runs, {places} places", runs.len());
 }
 
 /// The same with our own client and our own strict pipeline.

@@ -15,7 +15,7 @@ fn waiting(go_on: &Signal) -> Vec<Step> {
 }
 
 #[test]
-fn a_busy_thread_and_a_run_id_that_is_taken() {
+pub(super) fn a_busy_thread_and_a_run_id_that_is_taken() {
     let mut node = Node::start();
     for kind in Kind::OVER_HTTP {
         let go_on = Signal::default();
@@ -37,7 +37,7 @@ fn a_busy_thread_and_a_run_id_that_is_taken() {
 }
 
 #[test]
-fn every_status_reaches_the_application() {
+pub(super) fn every_status_reaches_the_application() {
     let settings = format!("http.request_bytes_max = {}", 12 * 1024 * 1024);
     let server = Server::with(&settings, [vec![sse_head(), said(finished()), last_chunk()]]);
     let mut node = Node::start();
@@ -86,7 +86,7 @@ fn who_comes_while_the_server_stops_is_told() {
 
 /// What a stock client never sends.
 #[test]
-fn a_plain_client_is_told_what_is_wrong() {
+pub(super) fn a_plain_client_is_told_what_is_wrong() {
     let (server, mut python) = (Server::with_demo(), Python::start());
     let good = request("t", "r", &json!([]));
     let without = |member: &str| {
@@ -166,7 +166,7 @@ fn what_is_gone_is_told_to_who_comes_back() {
 }
 
 #[test]
-fn who_stops_must_say_what_and_who_is_slow_is_told() {
+pub(super) fn who_stops_must_say_what_and_who_is_slow_is_told() {
     let go_on = [Signal::default(), Signal::default()];
     let settings = "http.body_timeout = '500ms'";
     let done = vec![sse_head(), said(finished()), last_chunk()];

@@ -6,7 +6,7 @@ use serde_json::json;
 use threadline_testkit::upstream::{Signal, Step, last_chunk};
 
 #[test]
-fn deltas_alone_are_enough() {
+pub(super) fn deltas_alone_are_enough() {
     let mut node = Node::start();
     for kind in Kind::ALL {
         let go_on = Signal::default();
