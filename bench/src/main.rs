@@ -53,6 +53,18 @@ enum Subject {
         #[arg(long, value_enum)]
         only: Vec<store::Part>,
     },
+    /// Our store in PostgreSQL, with one, two and three instances, beside the same rows inserted by hand and beside the embedded store.
+    Postgres {
+        /// Writes for longer.
+        #[arg(long)]
+        full: bool,
+        /// Where the files of the embedded store are made; they are removed in the end.
+        #[arg(long, default_value_os_t = std::env::temp_dir())]
+        dir: PathBuf,
+        /// Measures only this; may be given several times.
+        #[arg(long, value_enum)]
+        only: Vec<store::DatabasePart>,
+    },
     /// The server over loopback: runs, delay, history and attaching, beside a pass-through and the engine alone.
     Server {
         /// Measures for longer.
@@ -115,6 +127,10 @@ fn main() -> io::Result<()> {
         Subject::Store { full, dir, only } => {
             let scale = if full { store::Scale::full() } else { store::Scale::short() };
             print(&store::report(&scale, &dir, &only)?, arguments.format)
+        }
+        Subject::Postgres { full, dir, only } => {
+            let scale = if full { store::Scale::full() } else { store::Scale::short() };
+            print(&store::database_report(&scale, &dir, &only)?, arguments.format)
         }
         Subject::Server { full, dir, copilotkit, program, only } => {
             let scale = if full { server::Scale::full() } else { server::Scale::short() };

@@ -4,6 +4,7 @@ use super::broadcast::Broadcast;
 use super::committer::Grouped;
 use super::fjall::Fjall;
 use super::indexed::Indexed;
+use super::instances::Instances;
 use super::load::{BATCH_EVENTS_MAX, append_run};
 use super::ours::Ours;
 use super::sqlite::Sqlite;
@@ -49,6 +50,11 @@ fn ours_gives_back_what_it_was_given() {
 }
 
 #[test]
+fn ours_in_postgresql_gives_back_what_it_was_given() {
+    reads_back::<Instances<2>>("instances");
+}
+
+#[test]
 fn the_floor_gives_back_what_it_was_given() {
     reads_back::<Grouped<Indexed>>("floor");
 }
@@ -86,4 +92,5 @@ fn follows<S: Live>(name: &str) {
 fn a_follower_is_given_what_comes_and_messages_are_counted() {
     follows::<Ours>("live-ours");
     follows::<Broadcast>("live-floor");
+    follows::<Instances<2>>("live-instances");
 }

@@ -3,15 +3,19 @@
 mod aims;
 mod alone;
 mod broadcast;
+mod by_hand;
 mod candidates;
 mod chained;
 mod committer;
 #[cfg(test)]
 mod contract;
+mod database;
+mod database_plans;
 mod fjall;
 mod floor;
 mod history;
 mod indexed;
+mod instances;
 mod kill;
 pub(crate) mod live;
 pub(crate) mod load;
@@ -24,5 +28,6 @@ mod writes;
 mod zeroed;
 
 pub use alone::append_alone;
+pub use database_plans::{DatabasePart, database_report};
 pub use kill::fill;
 pub use plans::{Part, Scale, report};

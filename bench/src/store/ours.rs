@@ -19,7 +19,7 @@ use threadline_log::names::Owner;
 use threadline_log::run::RunEnd;
 use threadline_log::{
     At, Engine, HistoryMode, Incarnation, Kind, NewRecord, Options, Record, RunWriter, Scope, StartRun,
-    Started, ThreadId, ThreadKey, Timestamp,
+    Started, Store, ThreadId, ThreadKey, Timestamp,
 };
 use threadline_protocol::event::RunError;
 use threadline_protocol::{Event, Received};
@@ -68,9 +68,14 @@ enum Writer {
 /// Opens the engine on its store on disk.
 pub(crate) fn open_engine(dir: &Path) -> io::Result<Engine> {
     let (store, _) = DiskStore::open(&DiskOptions::new(dir)).map_err(io::Error::other)?;
+    Ok(engine_on(Arc::new(store), Arc::new(SystemClock)))
+}
+
+/// The engine on any store.
+pub(super) fn engine_on(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Engine {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let ids = CountedIds(AtomicU64::new(u64::try_from(since.as_nanos()).unwrap_or_default()));
-    Ok(Engine::new(Arc::new(store), Arc::new(SystemClock), Arc::new(ids), Options::default()))
+    Engine::new(store, clock, Arc::new(ids), Options::default())
 }
 
 /// Who the threads belong to.
@@ -102,6 +107,11 @@ fn take(records: &[Record], tally: &mut Tally, count: usize) {
 }
 
 impl Ours {
+    /// On a store that others have open, too: what they execute is no orphan.
+    pub(super) fn beside_others(engine: Engine, durability: Durability) -> Self {
+        Self { engine, writers: RwLock::default(), durability, orphans: OnceCell::new_with(Some(())) }
+    }
+
     async fn begin(&self, thread: u32, started: &str) -> io::Result<()> {
         let closed = self.orphans.get_or_try_init(|| async { self.engine.close_orphans().await.map(|_| ()) });
         closed.await.map_err(io::Error::other)?;

@@ -75,6 +75,21 @@ impl Scale {
     }
 }
 
+impl Scale {
+    /// The same among fewer threads: a database takes longer to be filled.
+    pub(super) const fn with_fewer_threads(self) -> Self {
+        Self { threads: self.threads / 5, ..self }
+    }
+
+    pub(super) const fn write_time(&self) -> Duration {
+        self.write_time
+    }
+
+    pub(super) const fn followed_appends(&self) -> usize {
+        self.appends[0]
+    }
+}
+
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {

@@ -1,0 +1,84 @@
+//! The rows of appends, inserted by hand: what the database can do at most with groups of them.
+
+use super::committer::{Engine, Entry, Grouped};
+use super::database::{schema, url_of};
+use super::subject::{Batch, Durability, Subject};
+use std::io;
+use std::path::Path;
+use tokio::runtime::{self, Runtime};
+use tokio_postgres::{Client, NoTls, Statement};
+
+const INSERT: &str = "INSERT INTO batch (thread, first, count, run, time, token, body) \
+     SELECT t, f, 1, 0, 0, 0, b FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS w (t, f, b)";
+
+/// A connection that inserts groups, each with one statement, which is one transaction and one round trip.
+pub(super) struct ByHand {
+    runtime: Runtime,
+    client: Client,
+    insert: Statement,
+}
+
+impl Engine for ByHand {
+    type Reader = ();
+
+    fn open(dir: &Path, _: Durability) -> io::Result<(Self, ())> {
+        let url = url_of(dir)?;
+        // Whoever calls is in a runtime of its own.
+        let opened = std::thread::spawn(move || connect(&url)).join();
+        Ok((opened.map_err(|_panic| io::Error::other("the connection panicked"))??, ()))
+    }
+
+    fn commit(&mut self, group: &[Entry]) -> io::Result<()> {
+        let threads: Vec<i64> = group.iter().map(|entry| entry.thread.into()).collect();
+        let firsts: Vec<i64> = group.iter().map(|entry| entry.last.cast_signed()).collect();
+        let bodies: Vec<&[u8]> = group.iter().map(|entry| &entry.value[..]).collect();
+        let inserted =
+            self.runtime.block_on(self.client.execute(&self.insert, &[&threads, &firsts, &bodies]));
+        inserted.map(|_| ()).map_err(io::Error::other)
+    }
+}
+
+fn connect(url: &str) -> io::Result<ByHand> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let schema = schema(url)?;
+    let place = url.split('?').next().unwrap_or(url);
+    let (client, insert) = runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(place, NoTls).await.map_err(io::Error::other)?;
+        tokio::spawn(connection);
+        // As our store has it.
+        let table = format!(
+            "CREATE SCHEMA IF NOT EXISTS {schema}; SET search_path = {schema}; \
+             CREATE TABLE IF NOT EXISTS batch (thread bigint NOT NULL, first bigint NOT NULL, count integer NOT NULL, \
+                 run bigint NOT NULL, time bigint NOT NULL, token bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (thread, first)); \
+             ALTER TABLE batch ALTER COLUMN body SET STORAGE EXTERNAL;"
+        );
+        client.batch_execute(&table).await.map_err(io::Error::other)?;
+        let insert = client.prepare(INSERT).await.map_err(io::Error::other)?;
+        io::Result::Ok((client, insert))
+    })?;
+    Ok(ByHand { runtime, client, insert })
+}
+
+/// So many connections, each with threads of its own.
+pub(super) struct Connections<const N: usize>(Vec<Grouped<ByHand>>);
+
+impl<const N: usize> Subject for Connections<N> {
+    async fn open(dir: &Path, durability: Durability) -> io::Result<Self> {
+        let mut connections = Vec::new();
+        for _ in 0..N {
+            connections.push(Grouped::open(dir, durability).await?);
+        }
+        Ok(Self(connections))
+    }
+
+    async fn append(&self, batch: Batch<'_>) -> io::Result<()> {
+        self.0[batch.thread as usize % N].append(batch).await
+    }
+
+    async fn close(self) -> io::Result<()> {
+        for connection in self.0 {
+            connection.close().await?;
+        }
+        Ok(())
+    }
+}
