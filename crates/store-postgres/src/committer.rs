@@ -4,20 +4,17 @@
 //! and then it is asked again: what is there is known by its token.
 
 use crate::batch;
-use crate::connection::{Backend, Connection, Connector, Failure, Remedy};
-use crate::names::{Key, escaped, interrupt_key};
+use crate::connection::{Connector, Failure, Remedy};
+use crate::line::{Answer, Line};
 use crate::news::{Grapevine, Told};
-use crate::outcome::{Asked, DONE, DONE_BEFORE, REPEATED};
+use crate::numbers::{Numbered, Numbers};
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use threadline_log::record::Kind;
 use threadline_log::store::{Ack, Append};
-use threadline_log::{Error, Incarnation, ThreadKey, Timestamp};
+use threadline_log::{Error, ThreadKey};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep};
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 /// How many may be committed at once. While one waits for the disk, another is prepared.
 pub(crate) const COMMITTERS: usize = 2;
@@ -30,70 +27,24 @@ const PLAIN_MIN: usize = 16;
 /// How long to wait before a database that is away is asked again: at first, and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
 
-/// Appends to the last runs of threads, by the threads' rows alone. What is not in the answer was not appended, for whatever reason.
-///
-/// The rows are locked as they are changed, in the order of their names, and whoever waited for one sees what it is by then.
-const APPEND_TO_HEADS: &str = "WITH moved AS (\
-      UPDATE thread AS t SET tail = t.tail + w.count, bytes = t.bytes + w.size, updated = greatest(t.updated, w.time), \
-        head_last = t.tail + w.count, head_records = t.head_records + w.count \
-      FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::integer[], $8::bigint[], \
-        $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[]) WITH ORDINALITY \
-        AS w (app, owner, name, incarnation, run, epoch, count, size, body, expected, time, token, place) \
-      WHERE t.app = w.app AND t.owner = w.owner AND t.name = w.name AND t.runs - 1 = w.run AND t.head_epoch = w.epoch \
-        AND t.head_records > 0 AND (w.incarnation IS NULL OR w.incarnation = t.incarnation) \
-        AND (w.expected IS NULL OR w.expected = t.tail) \
-      RETURNING w.place, t.id, t.incarnation, t.app, t.owner, t.tail - w.count AS first, t.updated, w.run, w.count, w.size, w.token, w.body\
-    ), put AS (\
-      INSERT INTO batch (thread, first, count, run, time, token, body) \
-        SELECT id, first, count, run, updated, token, body FROM moved\
-    ), used AS (\
-      INSERT INTO usage AS u (app, owner, slot, threads, bytes) \
-        SELECT app, owner, pg_backend_pid() & 15, 0, sum(size) FROM moved GROUP BY app, owner ORDER BY app, owner \
-        ON CONFLICT (app, owner, slot) DO UPDATE SET bytes = u.bytes + excluded.bytes\
-    ) SELECT place, 0, first, count, updated, incarnation, NULL::bigint, NULL::text FROM moved";
-const APPEND: &str = "SELECT place, outcome, at, count, taken, incarnation, epoch, detail FROM append(\
-    $1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::integer[], $8::bigint[], $9::bytea[], \
-    $10::bigint[], $11::boolean[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[], $16::text[], $17::text[], \
-    $18::integer[], $19::text[])";
-
-/// Rows are looked up by their keys, however few of them the planner has seen; what passes through a call stays in memory; and one thread that somebody
-/// has locked is waited for alone.
-const HOW: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET work_mem = '32MB'; SET lock_timeout = '1s'";
-/// Less than appends are held back, so that they can be asked for again.
-const ANSWERS_MAX: Duration = Duration::from_secs(3);
-
 /// An append that waits.
-struct Waiting {
-    append: Append,
-    body: Vec<u8>,
+pub(crate) struct Waiting {
+    pub(crate) append: Append,
+    pub(crate) body: Vec<u8>,
     /// What its row is known by.
-    token: i64,
+    pub(crate) token: i64,
+    /// Where the thread is in the database, if that is known and the head of the thread may be enough to decide about it.
+    pub(crate) head: Option<Numbered>,
+    /// It was asked for, and the answer was lost.
+    pub(crate) is_retried: bool,
     /// When it is given up.
     deadline: Instant,
-    /// It was asked for, and the answer was lost.
-    is_retried: bool,
     answer: oneshot::Sender<Result<Ack, Error>>,
-}
-
-impl Waiting {
-    /// Whether the row of the thread may be enough to decide about it.
-    const fn is_plain(&self) -> bool {
-        let Append { records, key, end, .. } = &self.append;
-        !records.is_empty() && key.is_none() && end.is_none() && !self.is_retried
-    }
-}
-
-/// How batches are appended.
-#[derive(Clone, Copy)]
-enum Way {
-    /// To the last runs of their threads, if that is where they belong.
-    ToHeads,
-    /// To whatever run.
-    ToAny,
 }
 
 #[derive(Default)]
 struct Queue {
+    numbers: Numbers,
     waiting: VecDeque<Waiting>,
     in_flight: HashSet<ThreadKey>,
     is_closed: bool,
@@ -137,20 +88,21 @@ impl Committer {
                 if queue.is_closed {
                     _ = answer.send(Err(closed()));
                 } else {
-                    queue.waiting.push_back(Waiting {
-                        append,
-                        body,
-                        token,
-                        deadline,
-                        is_retried: false,
-                        answer,
-                    });
+                    let head = queue.numbers.head(&append);
+                    let is_retried = false;
+                    let waiting = Waiting { append, body, token, head, is_retried, deadline, answer };
+                    queue.waiting.push_back(waiting);
                     drop(queue);
                     self.wake.notify_one();
                 }
             }
         }
         answered
+    }
+
+    /// Learns which number a thread has.
+    pub(crate) fn learn(&self, thread: &ThreadKey, numbered: Numbered) {
+        self.lock().numbers.learn(thread, numbered);
     }
 
     /// Takes no more, and waits until what was taken is answered.
@@ -171,7 +123,7 @@ impl Committer {
 
     /// Commits what waits, until the store is closed.
     pub(crate) async fn work(self: Arc<Self>, connector: Arc<Connector>) {
-        let mut line = Line { connector, connection: None, lost: None };
+        let mut line = Line::new(connector);
         loop {
             let group = self.take().await;
             let threads: Vec<ThreadKey> = group.iter().map(|one| one.append.thread.clone()).collect();
@@ -201,23 +153,24 @@ impl Committer {
         }
     }
 
-    /// Appends what the rows of threads alone can decide about, and gives back the rest.
+    /// Appends what the heads of threads alone can decide about, and gives back the rest.
     async fn commit_to_heads(&self, line: &mut Line, group: Vec<Waiting>) -> Vec<Waiting> {
-        let plain = group.iter().filter(|one| one.is_plain()).count();
+        let plain = group.iter().filter(|one| one.head.is_some()).count();
         // Two commits for a few are slower than one that looks at more.
         if plain < group.len() && plain < PLAIN_MIN {
             return group;
         }
-        let (mut plain, mut rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Waiting::is_plain);
-        plain.sort_by(|a, b| a.append.thread.cmp(&b.append.thread));
-        match line.append(&plain, Way::ToHeads).await {
-            Ok(rows) => rest.extend(self.answer(plain, &rows)),
+        let (mut plain, mut rest): (Vec<_>, Vec<_>) = group.into_iter().partition(|one| one.head.is_some());
+        plain.sort_unstable_by_key(|one| one.head.map(|head| head.number));
+        match line.append_to_heads(&plain).await {
+            Ok(answers) => rest.extend(self.answer(plain, answers)),
             Err(failure) => {
                 let is_lost = matches!(failure, Failure::Lost(_));
                 plain.iter_mut().for_each(|one| one.is_retried |= is_lost);
                 rest.extend(plain);
             }
         }
+        rest.iter_mut().for_each(|one| one.head = None);
         rest
     }
 
@@ -226,10 +179,10 @@ impl Committer {
         let mut group = self.commit_to_heads(line, group).await;
         let mut pause = AGAIN.0;
         while !group.is_empty() {
-            let failure = match line.append(&group, Way::ToAny).await {
-                Ok(rows) => {
+            let failure = match line.append_to_any(&group).await {
+                Ok(answers) => {
                     let unanswered = Failure::Lost("the database did not answer for it".to_owned());
-                    return give_up(self.answer(group, &rows), &unanswered);
+                    return give_up(self.answer(group, answers), &unanswered);
                 }
                 Err(failure) => failure,
             };
@@ -258,21 +211,22 @@ impl Committer {
     }
 
     /// Answers, and gives back those that there is no answer for.
-    fn answer(&self, group: Vec<Waiting>, rows: &[Row]) -> Vec<Waiting> {
+    fn answer(&self, group: Vec<Waiting>, answers: Vec<Answer>) -> Vec<Waiting> {
         let mut told = Vec::new();
         let mut group: Vec<Option<Waiting>> = group.into_iter().map(Some).collect();
-        for row in rows {
-            let place = usize::try_from(row.get::<_, i64>(0) - 1).unwrap_or(usize::MAX);
+        for Answer { place, outcome, thread } in answers {
             let Some(one) = group.get_mut(place).and_then(Option::take) else { continue };
-            let answer = answered(&one.append, row);
-            if let (Ok(ack), Some(thread)) = (&answer, row.get::<_, Option<i64>>(5)) {
-                told.push(Told::Reached(Incarnation(thread.cast_unsigned()), ack.offsets().end));
+            if let (Ok(ack), Some(thread)) = (&outcome, thread) {
+                if one.head.is_none() {
+                    self.learn(&one.append.thread, thread);
+                }
+                told.push(Told::Reached(thread.incarnation, ack.offsets().end));
                 if one.append.end.is_some() {
                     told.push(Told::Changed(one.append.thread.clone()));
                 }
             }
             // Whoever asked may have gone.
-            _ = one.answer.send(answer);
+            _ = one.answer.send(outcome);
         }
         if !told.is_empty() {
             self.grapevine.tell(told);
@@ -317,143 +271,4 @@ fn give_up(group: Vec<Waiting>, failure: &Failure) {
         };
         _ = one.answer.send(Err(error));
     }
-}
-
-/// What has become of an append.
-fn answered(append: &Append, row: &Row) -> Result<Ack, Error> {
-    let (outcome, at) = (row.get::<_, i32>(1), row.get::<_, Option<i64>>(2).unwrap_or_default());
-    let count: Option<i32> = row.get(3);
-    match outcome {
-        DONE | DONE_BEFORE | REPEATED => Ok(Ack {
-            first: at.cast_unsigned(),
-            count: u64::try_from(count.unwrap_or_default()).unwrap_or_default(),
-            time: Timestamp(row.get::<_, Option<i64>>(4).unwrap_or_default()),
-            repeated: outcome == REPEATED,
-        }),
-        refused => {
-            let asked = Asked {
-                thread: &append.thread,
-                run: append.run,
-                epoch: append.epoch,
-                expected_tail: append.expected_tail.unwrap_or_default(),
-            };
-            let epoch: Option<i64> = row.get(6);
-            Err(asked.refused(refused, at, epoch.unwrap_or_default(), row.get(7)))
-        }
-    }
-}
-
-/// A connection of a committer's own.
-struct Line {
-    connector: Arc<Connector>,
-    connection: Option<Connection>,
-    /// Who may still be appending what was asked before.
-    lost: Option<Backend>,
-}
-
-impl Line {
-    async fn connect(&self) -> Result<Connection, Failure> {
-        let connection = self.connector.connect_for(ANSWERS_MAX).await?;
-        connection.set(HOW).await?;
-        Ok(connection)
-    }
-
-    async fn append(&mut self, group: &[Waiting], way: Way) -> Result<Vec<Row>, Failure> {
-        let connection = match self.connection.take().filter(|open| !open.is_closed()) {
-            Some(open) => open,
-            None => self.connect().await?,
-        };
-        if let Some(lost) = &self.lost {
-            // Nothing was asked yet.
-            connection.end(lost).await.map_err(|failure| Failure::Unreachable(failure.to_string()))?;
-            self.lost = None;
-        }
-        let rows = ask(&connection, group, way).await;
-        match &rows {
-            Err(Failure::Lost(_)) => self.lost = Some(connection.backend().clone()),
-            _ => self.connection = Some(connection),
-        }
-        rows
-    }
-}
-
-async fn ask(connection: &Connection, group: &[Waiting], way: Way) -> Result<Vec<Row>, Failure> {
-    let keys: Vec<Key<'_>> = group.iter().map(|one| Key::of(&one.append.thread)).collect();
-    let apps: Vec<&str> = keys.iter().map(|key| &*key.app).collect();
-    let owners: Vec<&str> = keys.iter().map(|key| &*key.owner).collect();
-    let names: Vec<&str> = keys.iter().map(|key| &*key.name).collect();
-    let incarnations: Vec<Option<i64>> =
-        group.iter().map(|one| one.append.incarnation.map(|thread| thread.0.cast_signed())).collect();
-    let runs: Vec<i64> = group.iter().map(|one| i64::from(one.append.run.0)).collect();
-    let epochs: Vec<i64> = group.iter().map(|one| i64::from(one.append.epoch.0)).collect();
-    let counts: Vec<i32> =
-        group.iter().map(|one| i32::try_from(one.append.records.len()).unwrap_or(i32::MAX)).collect();
-    let size = |one: &Waiting| one.append.records.iter().map(|record| record.bytes.len()).sum::<usize>();
-    let sizes: Vec<i64> = group.iter().map(|one| i64::try_from(size(one)).unwrap_or(i64::MAX)).collect();
-    let bodies: Vec<&[u8]> = group.iter().map(|one| &one.body[..]).collect();
-    let expected: Vec<Option<i64>> =
-        group.iter().map(|one| one.append.expected_tail.map(u64::cast_signed)).collect();
-    let times: Vec<i64> = group.iter().map(|one| one.append.time.0).collect();
-    let tokens: Vec<i64> = group.iter().map(|one| one.token).collect();
-    if matches!(way, Way::ToHeads) {
-        let parameters: &[&(dyn ToSql + Sync)] = &[
-            &apps,
-            &owners,
-            &names,
-            &incarnations,
-            &runs,
-            &epochs,
-            &counts,
-            &sizes,
-            &bodies,
-            &expected,
-            &times,
-            &tokens,
-        ];
-        return connection.query(APPEND_TO_HEADS, parameters).await;
-    }
-    let is_rejected = |one: &Waiting| one.append.records.iter().all(|record| record.kind == Kind::Rejected);
-    let only_rejected: Vec<bool> = group.iter().map(is_rejected).collect();
-    let append_keys: Vec<_> =
-        group.iter().map(|one| one.append.key.as_ref().map(|key| escaped(key.as_str()))).collect();
-    let append_keys: Vec<Option<&str>> = append_keys.iter().map(Option::as_deref).collect();
-    let are_retried: Vec<bool> = group.iter().map(|one| one.is_retried).collect();
-    let ends = || group.iter().map(|one| one.append.end.as_ref());
-    let endings: Vec<Option<String>> = ends().map(|end| end.map(crate::write::ending)).collect();
-    let statuses: Vec<Option<&str>> = ends().map(|end| end.map(|end| end.status.name())).collect();
-    let mut interrupts_of: Vec<i32> = Vec::new();
-    let mut interrupts = Vec::new();
-    for (place, end) in (1..).zip(ends()) {
-        for id in end.iter().flat_map(|end| &end.interrupts) {
-            interrupts_of.push(place);
-            interrupts.push(interrupt_key(id));
-        }
-    }
-    let interrupts: Vec<&str> = interrupts.iter().map(|id| &**id).collect();
-    connection
-        .query(
-            APPEND,
-            &[
-                &apps,
-                &owners,
-                &names,
-                &incarnations,
-                &runs,
-                &epochs,
-                &counts,
-                &sizes,
-                &bodies,
-                &expected,
-                &only_rejected,
-                &append_keys,
-                &times,
-                &tokens,
-                &are_retried,
-                &endings,
-                &statuses,
-                &interrupts_of,
-                &interrupts,
-            ],
-        )
-        .await
 }

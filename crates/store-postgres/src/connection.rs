@@ -251,19 +251,6 @@ impl Connection {
         self.query(sql, parameters).await?.into_iter().next().ok_or_else(none)
     }
 
-    /// Does something, and says to how many rows.
-    pub(crate) async fn execute(
-        &self,
-        sql: &'static str,
-        parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<u64, Failure> {
-        self.answered(async {
-            let statement = self.prepared(sql).await?;
-            Ok(self.client.execute(&statement, parameters).await?)
-        })
-        .await
-    }
-
     /// Does several things that have no answers.
     pub(crate) async fn batch(&self, sql: &str) -> Result<(), Failure> {
         match timeout(LONG_ANSWER_TIMEOUT, self.client.batch_execute(sql)).await {

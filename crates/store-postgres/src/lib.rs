@@ -1,7 +1,7 @@
 //! The shared store: threads in PostgreSQL, which several instances write at once.
 //!
-//! The database is the system of record. Whoever writes to a thread locks its row first, so that offsets, epochs and keys are decided in one order,
-//! whichever instance asks. An append is one call of a function of the database for everything that waits; the instances hear of each
+//! The database is the system of record. Whoever writes to a thread locks its head first, so that offsets, epochs and keys are decided in one order,
+//! whichever instance asks. An append is one statement for everything that waits; the instances hear of each
 //! other's writes beside the log, and a lost message costs latency only.
 
 mod batch;
@@ -10,10 +10,12 @@ mod committer;
 mod connection;
 mod durability;
 mod lanes;
+mod line;
 mod list;
 mod migrate;
 mod names;
 mod news;
+mod numbers;
 mod open;
 mod options;
 mod outcome;

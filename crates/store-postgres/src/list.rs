@@ -58,17 +58,17 @@ macro_rules! list {
         concat!(
             "SELECT ",
             thread_columns!(),
-            " FROM ((SELECT * FROM thread AS t WHERE t.idle_since IS NULL AND ",
+            " FROM ((SELECT t.* FROM thread AS t JOIN head AS h ON h.thread = t.id WHERE t.idle_since IS NULL AND ",
             $of!(),
-            filter!("t.updated"),
+            filter!("h.updated"),
             $words!(),
             ") UNION ALL (SELECT * FROM thread AS t WHERE t.idle_since IS NOT NULL AND ",
             $of!(),
             filter!("t.idle_since"),
             $words!(),
-            " ORDER BY t.idle_since DESC, t.app, t.owner, t.name LIMIT $10)) AS t \
+            " ORDER BY t.idle_since DESC, t.app, t.owner, t.name LIMIT $10)) AS t JOIN head AS h ON h.thread = t.id \
              LEFT JOIN run AS r ON r.thread = t.id AND r.no = t.runs - 1 \
-             ORDER BY t.updated DESC, t.app, t.owner, t.name LIMIT $10"
+             ORDER BY h.updated DESC, t.app, t.owner, t.name LIMIT $10"
         )
     };
 }

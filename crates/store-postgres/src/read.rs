@@ -22,7 +22,7 @@ const ZSTD_LEVEL: i32 = 3;
 
 macro_rules! thread_columns {
     () => {
-        "t.id, t.app, t.owner, t.name, t.incarnation, t.first, t.tail, t.bytes, t.runs, t.ended, t.created, t.updated, t.metadata, r.status"
+        "t.id, t.app, t.owner, t.name, t.incarnation, t.first, h.tail, h.bytes, t.runs, t.ended, t.created, h.updated, t.metadata, r.status"
     };
 }
 pub(crate) use thread_columns;
@@ -30,13 +30,14 @@ pub(crate) use thread_columns;
 const THREAD: &str = concat!(
     "SELECT ",
     thread_columns!(),
-    " FROM thread AS t LEFT JOIN run AS r ON r.thread = t.id AND r.no = t.runs - 1 \
+    " FROM thread AS t JOIN head AS h ON h.thread = t.id LEFT JOIN run AS r ON r.thread = t.id AND r.no = t.runs - 1 \
      WHERE t.app = $1 AND t.owner = $2 AND t.name = $3"
 );
-/// What the thread's row has of its last run is newer than what the run's own has.
+/// What the thread's head has of the last run is newer than what the run's own row has.
 macro_rules! run_columns {
     () => {
-        "SELECT r.*, t.head_last, t.head_records, r.no = t.runs - 1 AND r.ended IS NULL AS is_head FROM thread AS t "
+        "SELECT r.*, h.last AS head_last, h.records AS head_records, coalesce(r.no = h.run, false) AS is_head \
+         FROM thread AS t JOIN head AS h ON h.thread = t.id "
     };
 }
 const RUNS: &str = concat!(
@@ -67,10 +68,14 @@ const READ: &str = "SELECT t.first, b.first, b.count, b.run, b.time, b.body FROM
           AND b.first >= coalesce((SELECT max(p.first) FROM batch AS p WHERE p.thread = t.id AND p.first <= $4), $4) \
           ORDER BY b.first LIMIT $8) AS n) AS b ON b.before < $7 \
     WHERE t.app = $1 AND t.owner = $2 AND t.name = $3 ORDER BY b.first";
-const USAGE: &str = "SELECT coalesce(sum(threads), 0)::bigint, coalesce(sum(bytes), 0)::bigint FROM usage WHERE app = $1 AND owner = $2";
+/// What is counted, and what threads have whose runs go on.
+const USAGE: &str = "SELECT coalesce(sum(u.threads), 0)::bigint, coalesce(sum(u.bytes), 0)::bigint + (\
+      SELECT coalesce(sum(h.bytes - t.counted), 0)::bigint FROM thread AS t JOIN head AS h ON h.thread = t.id \
+        WHERE t.app = $1 AND t.owner = $2 AND t.idle_since IS NULL) \
+    FROM usage AS u WHERE u.app = $1 AND u.owner = $2";
 const EXPIRED: &str = "SELECT t.app, t.owner, t.name, r.no FROM run AS r JOIN thread AS t ON t.id = r.thread \
     WHERE r.ended IS NULL AND r.lease_until <= (SELECT least($1, now_ms())) ORDER BY t.app, t.owner, t.name, r.no";
-const TAILS: &str = "SELECT incarnation, tail FROM thread WHERE incarnation = ANY ($1)";
+const TAILS: &str = "SELECT t.incarnation, h.tail FROM thread AS t JOIN head AS h ON h.thread = t.id WHERE t.incarnation = ANY ($1)";
 
 pub(crate) fn number(row: &Row, column: usize) -> u64 {
     row.get::<_, i64>(column).cast_unsigned()

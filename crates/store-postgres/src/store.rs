@@ -31,7 +31,7 @@ const LOOK_MAX: Duration = Duration::from_secs(3);
 pub struct PostgresStore {
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) options: PostgresOptions,
-    committer: Arc<Committer>,
+    pub(crate) committer: Arc<Committer>,
     grapevine: Arc<Grapevine>,
     clock: Arc<DatabaseClock>,
     state: Arc<Mutex<State>>,

@@ -4,6 +4,7 @@ use crate::batch;
 use crate::connection::Failure;
 use crate::names::{Key, escaped, interrupt_key};
 use crate::news::Told;
+use crate::numbers::Numbered;
 use crate::outcome::{Asked, DONE, TAIL_MOVED};
 use crate::read::{packed, thread_in};
 use crate::store::PostgresStore;
@@ -18,7 +19,7 @@ use threadline_log::{Checkpoint, Epoch, Error, Incarnation, RunNo, ThreadKey, Ti
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-const OPEN_RUN: &str = "SELECT outcome, run, incarnation, at, taken FROM open_run(\
+const OPEN_RUN: &str = "SELECT outcome, run, incarnation, at, taken, thread FROM open_run(\
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)";
 const CLAIM: &str = "SELECT outcome, epoch, detail FROM claim($1, $2, $3, $4, $5, $6, $7, $8)";
 const PUT_CHECKPOINT: &str =
@@ -26,9 +27,7 @@ const PUT_CHECKPOINT: &str =
 const TRIM: &str = "SELECT outcome, at FROM trim_thread($1, $2, $3, $4)";
 const COMPACT: &str = "SELECT outcome, detail FROM compact_run($1, $2, $3, $4)";
 const DELETE: &str = "SELECT outcome, incarnation FROM delete_thread($1, $2, $3)";
-const DESCRIBE: &str = "UPDATE thread SET metadata = $3, archived = $4, agent = $5, labels = $6, words = $7, \
-    updated = greatest(updated, $8), idle_since = CASE WHEN idle_since IS NOT NULL THEN greatest(updated, $8) END \
-    WHERE id = $1 AND metadata = $2";
+const DESCRIBE: &str = "SELECT describe($1, $2, $3, $4, $5, $6, $7, $8)";
 
 /// How a run ended, as it is kept.
 pub(crate) fn ending(end: &RunEnd) -> String {
@@ -161,7 +160,7 @@ impl PostgresStore {
             &KEYS_KEPT_MS,
         ];
         let row = self.write_once(OPEN_RUN, parameters).await?;
-        let [run, incarnation, at, taken] = [1, 2, 3, 4].map(|column| row.get::<_, i64>(column));
+        let [run, incarnation, at, taken, number] = [1, 2, 3, 4, 5].map(|column| row.get::<_, i64>(column));
         match row.get(0) {
             DONE => {}
             refused => {
@@ -176,6 +175,7 @@ impl PostgresStore {
         let incarnation = Incarnation(incarnation.cast_unsigned());
         let count = open.records.len() as u64;
         let ack = Ack { first: at.cast_unsigned(), count, time: Timestamp(taken), repeated: false };
+        self.committer.learn(&open.thread, Numbered { incarnation, number });
         self.tell(vec![Told::Reached(incarnation, ack.offsets().end), Told::Changed(open.thread)]);
         let run = RunNo(u32::try_from(run).unwrap_or(u32::MAX));
         Ok(Opened { run, epoch: Epoch(1), incarnation, ack })
@@ -229,12 +229,12 @@ impl PostgresStore {
             let mut metadata = info.metadata;
             metadata.apply(change);
             let Described { metadata, archived, agent, labels, words } = Described::of(&metadata);
-            let changed = lane
-                .execute(DESCRIBE, &[&id, &known, &metadata, &archived, &agent, &labels, &words, &time.0])
+            let described = lane
+                .query_one(DESCRIBE, &[&id, &known, &metadata, &archived, &agent, &labels, &words, &time.0])
                 .await
                 .map_err(Failure::of_write)?;
             // If not, somebody else has described it meanwhile.
-            if changed > 0 {
+            if described.get(0) {
                 self.tell(vec![Told::Changed(thread.clone())]);
                 return Ok(());
             }

@@ -56,7 +56,7 @@ async fn what_was_appended_before_the_connection_broke_is_not_appended_again() {
     open_run(&store, &thread).await;
     for round in 0..10 {
         // The question is there before answers are lost.
-        inside.batch_execute("BEGIN; SELECT FROM thread FOR UPDATE").await.expect("the thread is locked");
+        inside.batch_execute("BEGIN; SELECT FROM head FOR UPDATE").await.expect("the thread is locked");
         let appending = tokio::spawn(append(&store, &thread, &round.to_string()));
         until_it_waits(&inside).await;
         proxy.mute();

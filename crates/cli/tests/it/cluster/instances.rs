@@ -21,6 +21,8 @@ const PIECES_OF_ENDLESS: usize = 4_000;
 
 /// How long after the database is back an instance answers again, at most.
 const RECOVERY_MAX: Duration = Duration::from_secs(5);
+/// How long after the database has gone an instance gives up its runs, at most: what it appends is held back for some seconds.
+const GIVEN_UP_MAX: Duration = Duration::from_secs(30);
 /// How long is waited before an instance is asked again.
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -121,6 +123,17 @@ impl Cluster {
             }
         };
         timeout(RECOVERY_MAX, answers).await.expect("an instance that has recovered by itself");
+    }
+
+    /// Waits until one of them executes no run any more.
+    pub(super) async fn given_up(&self, instance: usize) {
+        let client = self.client(instance);
+        let none_left = async {
+            while !client.get("/metrics").await.text().await.contains("\nthreadline_runs 0\n") {
+                sleep(AGAIN).await;
+            }
+        };
+        timeout(GIVEN_UP_MAX, none_left).await.expect("an instance that gives up what it cannot write");
     }
 
     /// Stops all of them in good order.
