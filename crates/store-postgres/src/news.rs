@@ -1,24 +1,29 @@
 //! What instances tell each other, beside the log and never within what is appended: `NOTIFY` takes a lock that the whole server shares.
 //!
-//! What is lost costs latency only. Who could not tell something, or could not listen, says that something was missed.
+//! What is lost costs latency only. Who could not tell something, or could not listen, says that something was missed. Everybody says every second
+//! that he is here: to nobody, nothing need be told.
 
 use crate::connection::{ANSWER_TIMEOUT, Connection, Connector, Failure};
 use futures_util::future::poll_fn;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use threadline_log::store::News;
 use threadline_log::{Incarnation, ThreadKey};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_postgres::AsyncMessage;
 
 /// How many messages may wait for the engine. More are missed.
 const HEARD_MAX: usize = 4096;
 /// PostgreSQL takes less than 8000 bytes.
 const MESSAGE_BYTES_MAX: usize = 7900;
+/// How often everybody says that he is here.
+const HERE_EVERY: Duration = Duration::from_secs(1);
+/// Who has not been heard for so long is gone.
+const GONE_AFTER: Duration = Duration::from_secs(5);
 /// How long to wait before a connection is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 
@@ -32,16 +37,37 @@ pub(crate) enum Told {
     Changed(ThreadKey),
     Deleted(ThreadKey, Incarnation),
     Missed,
+    Here,
 }
 
-impl From<Told> for News {
-    fn from(told: Told) -> Self {
-        match told {
-            Told::Reached(thread, tail) => Self::Reached { thread, tail },
-            Told::Changed(key) => Self::Changed(key),
-            Told::Deleted(key, thread) => Self::Deleted { key, thread },
-            Told::Missed => Self::Missed,
+impl Told {
+    /// What the engine need know of it.
+    fn news(self) -> Option<News> {
+        match self {
+            Self::Reached(thread, tail) => Some(News::Reached { thread, tail }),
+            Self::Changed(key) => Some(News::Changed(key)),
+            Self::Deleted(key, thread) => Some(News::Deleted { key, thread }),
+            Self::Missed => Some(News::Missed),
+            Self::Here => None,
         }
+    }
+}
+
+/// Whether anybody else is there.
+#[derive(Debug, Default)]
+struct Others(RwLock<Option<Instant>>);
+
+impl Others {
+    fn are_there(&self) -> bool {
+        let heard = *self.0.read().unwrap_or_else(PoisonError::into_inner);
+        heard.is_some_and(|heard| heard.elapsed() < GONE_AFTER)
+    }
+
+    /// One of them was heard. Says whether nobody was there before.
+    fn heard(&self) -> bool {
+        let is_first = !self.are_there();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        is_first
     }
 }
 
@@ -64,6 +90,7 @@ pub(crate) struct Grapevine {
     telling: mpsc::UnboundedSender<Vec<Told>>,
     heard: Mutex<mpsc::Receiver<News>>,
     has_missed: Arc<AtomicBool>,
+    others: Arc<Others>,
 }
 
 impl Grapevine {
@@ -71,17 +98,26 @@ impl Grapevine {
     pub(crate) fn begin(connector: &Arc<Connector>, tasks: &mut JoinSet<()>) -> Self {
         let (telling, told) = mpsc::unbounded_channel();
         let (hearing, heard) = mpsc::channel(HEARD_MAX);
-        let has_missed = Arc::new(AtomicBool::new(false));
+        let (has_missed, others) = (Arc::new(AtomicBool::new(false)), Arc::new(Others::default()));
         let name = Name::draw();
         tasks.spawn(tell(Arc::clone(connector), told, name));
-        tasks.spawn(listen(Arc::clone(connector), hearing, Arc::clone(&has_missed), name));
-        Self { telling, heard: Mutex::new(heard), has_missed }
+        let listener = Listener {
+            name,
+            hearing,
+            has_missed: Arc::clone(&has_missed),
+            others: Arc::clone(&others),
+            telling: telling.clone(),
+        };
+        tasks.spawn(listener.listen(Arc::clone(connector)));
+        Self { telling, heard: Mutex::new(heard), has_missed, others }
     }
 
     /// Tells the others, soon.
     pub(crate) fn tell(&self, told: Vec<Told>) {
-        // When the store is closed nobody need know.
-        _ = self.telling.send(told);
+        if self.others.are_there() {
+            // When the store is closed nobody need know.
+            _ = self.telling.send(told);
+        }
     }
 
     /// Waits for what another has told.
@@ -99,7 +135,16 @@ impl Grapevine {
 /// Tells what waits, all at once, for as long as the store is there.
 async fn tell(connector: Arc<Connector>, mut told: mpsc::UnboundedReceiver<Vec<Told>>, name: Name) {
     let mut connection: Option<Connection> = None;
-    while let Some(mut waiting) = told.recv().await {
+    let mut ticks = interval(HERE_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let mut waiting = tokio::select! {
+            told = told.recv() => match told {
+                Some(told) => told,
+                None => return,
+            },
+            _ = ticks.tick() => vec![Told::Here],
+        };
         while let Ok(more) = told.try_recv() {
             waiting.extend(more);
         }
@@ -148,61 +193,73 @@ fn messages(name: Name, told: &[Told]) -> Vec<String> {
     messages
 }
 
-/// Listens for as long as somebody wants to hear.
-async fn listen(
-    connector: Arc<Connector>,
+/// Who hears what others tell.
+struct Listener {
+    name: Name,
     hearing: mpsc::Sender<News>,
     has_missed: Arc<AtomicBool>,
-    name: Name,
-) {
-    let miss = || {
-        if hearing.try_send(News::Missed).is_err() {
-            has_missed.store(true, Ordering::Relaxed);
-        }
-    };
-    loop {
-        if let Ok((client, mut connection)) = connector.connect_raw().await {
-            let statement = format!("LISTEN \"{}\"", connector.channel);
-            let mut listening = std::pin::pin!(client.batch_execute(&statement));
-            let mut is_listening = false;
-            loop {
-                let message = tokio::select! {
-                    begun = &mut listening, if !is_listening => {
-                        if begun.is_err() {
-                            break;
-                        }
-                        is_listening = true;
-                        // Whatever was told before is not heard.
-                        miss();
-                        continue;
-                    }
-                    message = poll_fn(|context| connection.poll_message(context)) => message,
-                };
-                match message {
-                    Some(Ok(AsyncMessage::Notification(note))) => {
-                        let mut lines = note.payload().lines();
-                        // What we have told is known here.
-                        if lines.next().and_then(|line| line.parse().ok()) == Some(name.0) {
+    others: Arc<Others>,
+    telling: mpsc::UnboundedSender<Vec<Told>>,
+}
+
+impl Listener {
+    /// Listens for as long as somebody wants to hear.
+    async fn listen(self, connector: Arc<Connector>) {
+        loop {
+            if let Ok((client, mut connection)) = connector.connect_raw().await {
+                let statement = format!("LISTEN \"{}\"", connector.channel);
+                let mut listening = std::pin::pin!(client.batch_execute(&statement));
+                let mut is_listening = false;
+                loop {
+                    let message = tokio::select! {
+                        begun = &mut listening, if !is_listening => {
+                            if begun.is_err() {
+                                break;
+                            }
+                            is_listening = true;
+                            // Whatever was told before is not heard.
+                            self.pass_on(News::Missed);
                             continue;
                         }
-                        for told in lines {
-                            // Somebody newer may tell what we do not know.
-                            let news =
-                                serde_json::from_str(told).map_or(News::Missed, |told: Told| told.into());
-                            if hearing.try_send(news).is_err() {
-                                has_missed.store(true, Ordering::Relaxed);
-                            }
-                        }
+                        message = poll_fn(|context| connection.poll_message(context)) => message,
+                    };
+                    match message {
+                        Some(Ok(AsyncMessage::Notification(note))) => self.hear(note.payload()),
+                        Some(Ok(_)) => {}
+                        Some(Err(_)) | None => break,
                     }
-                    Some(Ok(_)) => {}
-                    Some(Err(_)) | None => break,
                 }
             }
+            if self.hearing.is_closed() {
+                return;
+            }
+            sleep(AGAIN).await;
         }
-        if hearing.is_closed() {
+    }
+
+    fn hear(&self, message: &str) {
+        let mut lines = message.lines();
+        // What we have told is known here.
+        if lines.next().and_then(|line| line.parse().ok()) == Some(self.name.0) {
             return;
         }
-        sleep(AGAIN).await;
+        if self.others.heard() {
+            // Whoever has come need not wait until he knows of us, nor we for what was not told to nobody.
+            _ = self.telling.send(vec![Told::Here, Told::Missed]);
+        }
+        for told in lines {
+            // Somebody newer may tell what we do not know.
+            let news = serde_json::from_str(told).map_or(Some(News::Missed), Told::news);
+            if let Some(news) = news {
+                self.pass_on(news);
+            }
+        }
+    }
+
+    fn pass_on(&self, news: News) {
+        if self.hearing.try_send(news).is_err() {
+            self.has_missed.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -211,6 +268,17 @@ mod tests {
     use super::*;
     use threadline_log::names::Owner;
     use threadline_log::{Scope, ThreadId};
+
+    #[tokio::test(start_paused = true)]
+    async fn others_are_there_for_as_long_as_they_are_heard() {
+        let others = Others::default();
+        assert!(!others.are_there());
+        assert!(others.heard());
+        tokio::time::advance(GONE_AFTER - HERE_EVERY).await;
+        assert!(others.are_there() && !others.heard());
+        tokio::time::advance(GONE_AFTER).await;
+        assert!(!others.are_there() && others.heard());
+    }
 
     #[test]
     fn messages_are_as_few_as_the_database_takes() {

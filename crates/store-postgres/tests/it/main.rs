@@ -4,6 +4,7 @@ mod contract;
 mod damage;
 mod leases;
 mod lost_answers;
+mod news;
 mod opening;
 mod outage;
 mod place;

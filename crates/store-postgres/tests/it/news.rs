@@ -1,0 +1,45 @@
+//! What instances tell each other.
+
+use crate::place::{Place, append, open_run, thread};
+use std::sync::Arc;
+use std::time::Duration;
+use threadline_log::store::{News, Shared, Store};
+use threadline_store_postgres::PostgresStore;
+use tokio::time::timeout;
+
+/// The most that anybody waits for anything.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn hear(store: &PostgresStore) -> News {
+    timeout(PATIENCE, store.heard()).await.expect("something is told")
+}
+
+#[tokio::test]
+async fn whoever_comes_is_told_from_then_on_and_whoever_is_alone_tells_nobody() {
+    let place = Place::new();
+    let (first, thread) = (Arc::new(place.instance().await), thread("t"));
+    let incarnation = open_run(&first, &thread).await.incarnation;
+    let second = place.instance().await;
+    // That something was missed is said as soon as it listens, and once more when the first one knows that it is there.
+    let mut said = 0;
+    loop {
+        match hear(&second).await {
+            News::Missed => {
+                append(&first, &thread, &said.to_string()).await.expect("an append");
+                said += 1;
+            }
+            News::Reached { thread, tail } => {
+                assert!(thread == incarnation && (2..=said + 1).contains(&tail), "tail={tail}, said={said}");
+                break;
+            }
+            news => panic!("{news:?}"),
+        }
+    }
+    drop(second);
+    // Nobody hears himself.
+    assert_eq!(hear(&first).await, News::Missed);
+    while let Ok(news) = timeout(Duration::from_millis(100), first.heard()).await {
+        assert_eq!(news, News::Missed);
+    }
+    first.close().await;
+}
