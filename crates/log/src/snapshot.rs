@@ -273,7 +273,10 @@ impl Engine {
     }
 
     /// What clients see of a run, compacted, a line each; of one that goes on, what there is.
-    pub(crate) async fn delta_of(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error> {
+    ///
+    /// # Errors
+    /// If there is no such run, or neither its records nor its checkpoint are there.
+    pub async fn delta_of(&self, thread: &ThreadKey, run: RunNo) -> Result<Bytes, Error> {
         let kept = self.store().checkpoint(thread, run).await?;
         if let Some(checkpoint) = kept.filter(|checkpoint| !checkpoint.delta.is_empty()) {
             return Ok(checkpoint.delta);

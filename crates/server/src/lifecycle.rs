@@ -1,6 +1,7 @@
 //! Starts and ends of runs as messages, for who wants to show them.
 
 use crate::idle::text;
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use threadline_log::run::{RunInfo, RunStatus};
@@ -23,11 +24,12 @@ pub(crate) async fn with_lifecycle(
 ) -> Result<Vec<Message<'static>>, Error> {
     let mut ends: HashMap<RunNo, Map<String, Value>> = HashMap::new();
     for run in branch.iter().filter(|run| !run.is_running()) {
-        let checkpoint = engine.store().checkpoint(thread, run.no).await?;
-        let terminal = checkpoint.and_then(|checkpoint| {
-            let last = delta_events(&checkpoint.delta).filter(is_terminal).last();
-            last.and_then(|event| serde_json::from_str(&event.to_json()).ok())
-        });
+        let delta = match engine.delta_of(thread, run.no).await {
+            Err(Error::Compacted { .. } | Error::Trimmed { .. }) => Bytes::new(),
+            delta => delta?,
+        };
+        let last = delta_events(&delta).filter(is_terminal).last();
+        let terminal = last.and_then(|event| serde_json::from_str(&event.to_json()).ok());
         ends.insert(run.no, terminal.unwrap_or_default());
     }
     Ok(interleaved(thread, branch, &ends, messages))

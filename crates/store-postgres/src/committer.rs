@@ -238,20 +238,21 @@ impl Committer {
 impl Queue {
     /// What can be committed now: of each thread what came first, and of none that is being committed.
     fn take(&mut self) -> Vec<Waiting> {
-        let mut group = Vec::new();
-        let (mut bytes, mut place) = (0, 0);
+        let (mut group, mut bytes, mut is_full) = (Vec::new(), 0, false);
         let mut passed_over: HashSet<ThreadKey> = HashSet::new();
-        while place < self.waiting.len() && group.len() < BATCHES_MAX && bytes < BYTES_MAX {
-            let one = &self.waiting[place];
+        for one in std::mem::take(&mut self.waiting) {
             let thread = &one.append.thread;
-            let is_too_much = !group.is_empty() && bytes + one.body.len() > BYTES_MAX;
-            if is_too_much || self.in_flight.contains(thread) || passed_over.contains(thread) {
+            is_full |= group.len() >= BATCHES_MAX || (bytes > 0 && bytes + one.body.len() > BYTES_MAX);
+            if is_full {
+                self.waiting.push_back(one);
+                continue;
+            }
+            if self.in_flight.contains(thread) || passed_over.contains(thread) {
                 passed_over.insert(thread.clone());
-                place += 1;
+                self.waiting.push_back(one);
                 continue;
             }
             self.in_flight.insert(thread.clone());
-            let Some(one) = self.waiting.remove(place) else { break };
             bytes += one.body.len();
             group.push(one);
         }

@@ -10,6 +10,7 @@ use crate::options::PostgresOptions;
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::ops::Range;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use threadline_log::clock::Clock;
@@ -35,6 +36,7 @@ pub struct PostgresStore {
     grapevine: Arc<Grapevine>,
     clock: Arc<DatabaseClock>,
     state: Arc<Mutex<State>>,
+    tokens: AtomicI64,
     /// Ended when the store is dropped.
     _tasks: JoinSet<()>,
 }
@@ -68,7 +70,8 @@ impl PostgresStore {
         let state = Arc::new(Mutex::new(State::default()));
         tasks.spawn(watch(connector, Arc::clone(&clock), Arc::clone(&state)));
         let options = options.clone();
-        Ok(Self { lanes, options, committer, grapevine, clock, state, _tasks: tasks })
+        let tokens = AtomicI64::new(first_token());
+        Ok(Self { lanes, options, committer, grapevine, clock, state, tokens, _tasks: tasks })
     }
 
     /// Tells the database's time, by which leases are decided.
@@ -111,13 +114,18 @@ impl PostgresStore {
         self.grapevine.tell(told);
     }
 
-    /// Something that nobody else has drawn, by which a write is known again.
+    /// Something that nobody else has, by which a write is known again.
     pub(crate) fn token(&self) -> i64 {
-        let mut bytes = [0; 8];
-        // Without chance a token is known by nothing, and a write whose answer is lost stays unknown.
-        _ = getrandom::fill(&mut bytes);
-        i64::from_le_bytes(bytes)
+        self.tokens.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+/// Where the tokens of an instance begin.
+fn first_token() -> i64 {
+    let mut bytes = [0; 8];
+    // Without chance others may have the same, which matters only if they have written to the same run and an answer is lost.
+    _ = getrandom::fill(&mut bytes);
+    i64::from_le_bytes(bytes)
 }
 
 /// Looks whether the database is there, and what time it has, on a connection that nobody else is busy with.

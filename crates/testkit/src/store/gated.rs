@@ -38,6 +38,7 @@ pub struct GatedStore {
     is_silent: watch::Sender<bool>,
     opened: watch::Sender<usize>,
     is_damaged: AtomicBool,
+    is_forgetful: AtomicBool,
 }
 
 impl Default for GatedStore {
@@ -57,6 +58,7 @@ impl GatedStore {
             is_silent: watch::Sender::default(),
             opened: watch::Sender::default(),
             is_damaged: AtomicBool::default(),
+            is_forgetful: AtomicBool::default(),
         }
     }
 
@@ -68,6 +70,11 @@ impl GatedStore {
     /// While it is damaged, nothing about threads can be read.
     pub fn set_damaged(&self, is_damaged: bool) {
         self.is_damaged.store(is_damaged, Ordering::SeqCst);
+    }
+
+    /// While it is forgetful, checkpoints are not kept.
+    pub fn set_forgetful(&self, is_forgetful: bool) {
+        self.is_forgetful.store(is_forgetful, Ordering::SeqCst);
     }
 
     /// Whether it can be asked at all.
@@ -186,6 +193,9 @@ impl Store for GatedStore {
         checkpoint: Checkpoint,
         time: Timestamp,
     ) -> Result<(), Error> {
+        if self.is_forgetful.load(Ordering::SeqCst) {
+            return Err(Error::Unavailable("checkpoints are not kept".to_owned()));
+        }
         self.reach()?.put_checkpoint(thread, checkpoint, time).await
     }
 
