@@ -8,7 +8,7 @@ use crate::connection::{Connector, Failure, Remedy};
 use crate::line::{Answer, Line};
 use crate::news::{Grapevine, Told};
 use crate::numbers::{Numbered, Numbers};
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use threadline_log::store::{Ack, Append};
@@ -22,7 +22,7 @@ pub(crate) const COMMITTERS: usize = 2;
 const BATCHES_MAX: usize = 1024;
 /// No more bytes than these, but for a batch that has more alone.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
-/// So many that can be appended by the rows of their threads alone are a commit of their own beside others that cannot.
+/// So many that can be appended by the heads of their threads alone are a commit of their own beside others that cannot.
 const PLAIN_MIN: usize = 16;
 /// How long to wait before a database that is away is asked again: at first, and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
@@ -45,7 +45,7 @@ pub(crate) struct Waiting {
 #[derive(Default)]
 struct Queue {
     numbers: Numbers,
-    waiting: VecDeque<Waiting>,
+    waiting: Vec<Waiting>,
     in_flight: HashSet<ThreadKey>,
     is_closed: bool,
 }
@@ -91,7 +91,7 @@ impl Committer {
                     let head = queue.numbers.head(&append);
                     let is_retried = false;
                     let waiting = Waiting { append, body, token, head, is_retried, deadline, answer };
-                    queue.waiting.push_back(waiting);
+                    queue.waiting.push(waiting);
                     drop(queue);
                     self.wake.notify_one();
                 }
@@ -239,20 +239,12 @@ impl Queue {
     /// What can be committed now: of each thread what came first, and of none that is being committed.
     fn take(&mut self) -> Vec<Waiting> {
         let (mut group, mut bytes, mut is_full) = (Vec::new(), 0, false);
-        let mut passed_over: HashSet<ThreadKey> = HashSet::new();
         for one in std::mem::take(&mut self.waiting) {
-            let thread = &one.append.thread;
             is_full |= group.len() >= BATCHES_MAX || (bytes > 0 && bytes + one.body.len() > BYTES_MAX);
-            if is_full {
-                self.waiting.push_back(one);
+            if is_full || !self.in_flight.insert(one.append.thread.clone()) {
+                self.waiting.push(one);
                 continue;
             }
-            if self.in_flight.contains(thread) || passed_over.contains(thread) {
-                passed_over.insert(thread.clone());
-                self.waiting.push_back(one);
-                continue;
-            }
-            self.in_flight.insert(thread.clone());
             bytes += one.body.len();
             group.push(one);
         }
