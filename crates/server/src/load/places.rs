@@ -39,6 +39,14 @@ impl Places {
         Self { inner: Arc::new(Inner { what, max, per_scope_max, taken: Mutex::default() }) }
     }
 
+    /// Whether there is a place for anybody, so that who would be refused can be told before anything else is done.
+    ///
+    /// # Errors
+    /// If all are taken.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.taken() >= self.inner.max { Err(self.inner.full()) } else { Ok(()) }
+    }
+
     /// Takes a place for a scope.
     ///
     /// # Errors
@@ -52,7 +60,7 @@ impl Places {
             return Err(Refusal::new(Code::TooMany, message));
         }
         if taken.all >= *max {
-            return Err(Refusal::new(Code::Overloaded, format!("too many {what} at once. max={max}")));
+            return Err(self.inner.full());
         }
         taken.all += 1;
         taken.by_scope.insert(scope.clone(), of_scope + 1);
@@ -67,6 +75,11 @@ impl Places {
 }
 
 impl Inner {
+    fn full(&self) -> Refusal {
+        let Self { what, max, .. } = self;
+        Refusal::new(Code::Overloaded, format!("too many {what} at once. max={max}"))
+    }
+
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }

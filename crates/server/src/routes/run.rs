@@ -38,6 +38,8 @@ pub(super) async fn run(
     body: Body,
 ) -> Result<Response, Refusal> {
     let (agent, backend) = app.agents().get(agent.as_deref())?;
+    // Who asks for too much must cost little: its body is not read, let alone understood.
+    app.load().runs.check()?;
     let input = Input::read_run(&body::read(&app, &headers, body).await?)?;
     let thread = app.thread(&caller, &headers, &input)?;
     let dialect = Dialect { encoding: Encoding::accepted(&headers), is_legacy: input.is_legacy() };

@@ -157,16 +157,17 @@ impl Runs {
     /// # Cancel safety
     /// Once begun, it is begun to its end: a client that is gone by now must not leave a run that nobody executes.
     pub async fn start(&self, start: Start) -> Result<Begun, Refusal> {
+        let place = self.load.runs.take(&start.thread.scope)?;
         let runs = self.clone();
-        let started = self.tasks.spawn(async move { runs.start_now(start).await }.in_current_span()).await;
+        let starting = async move { runs.start_now(start, place).await };
+        let started = self.tasks.spawn(starting.in_current_span()).await;
         started.unwrap_or_else(|error| {
             tracing::error!(%error, "a run was not started");
             Err(Refusal::new(Code::Internal, "the run was not started"))
         })
     }
 
-    async fn start_now(&self, start: Start) -> Result<Begun, Refusal> {
-        let place = self.load.runs.take(&start.thread.scope)?;
+    async fn start_now(&self, start: Start, place: Place) -> Result<Begun, Refusal> {
         self.load.quota.admit_run(&self.engine, &start.thread, &start.run).await?;
         for _ in 0..SUPERSEDED_MAX {
             if self.is_stopping() {

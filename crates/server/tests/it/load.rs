@@ -36,6 +36,30 @@ async fn one_scope_has_so_many_runs_and_all_have_so_many() {
 }
 
 #[tokio::test]
+async fn who_finds_no_place_is_refused_before_its_body_is_looked_at() {
+    let limits = LimitSettings { runs_max: 1, ..LimitSettings::default() };
+    let mut settings = Settings { limits, ..Settings::default() };
+    settings.http.origins = vec!["https://chat.example".to_owned()];
+    let server = Harness::with(settings);
+    let headers = [("origin", "https://chat.example"), ("x-request-id", "abc")];
+    let nonsense = async || server.post_with("/agui", &headers, "nonsense".to_owned()).await;
+    assert_eq!(nonsense().await.refusal().await.1, "invalid_input");
+    let _strings = server.agent.next_run();
+    let _run = server.post("/agui", &request("r", &json!([]))).await;
+    let refused = nonsense().await;
+    for (name, value) in [
+        ("retry-after", "1"),
+        ("x-request-id", "abc"),
+        ("access-control-allow-origin", "https://chat.example"),
+        ("content-type", "application/json"),
+    ] {
+        assert_eq!(refused.headers[name], value, "{name}");
+    }
+    let (status, code, _) = refused.refusal().await;
+    assert_eq!((status, code.as_str()), (503, "overloaded"));
+}
+
+#[tokio::test]
 async fn one_scope_has_so_many_streams_and_a_run_that_cannot_be_seen_is_not_started() {
     let limits = LimitSettings { streams_per_scope_max: 1, ..LimitSettings::default() };
     let server = limited(limits);
