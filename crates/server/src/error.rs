@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde_json::{Value, json};
 use threadline_log::Error;
 
@@ -239,20 +240,35 @@ impl From<Error> for Refusal {
     }
 }
 
+/// The body of an answer that refuses. Written as it is: whoever is refused is often one of many.
+#[derive(Serialize)]
+struct Told<'a> {
+    error: Reason<'a>,
+}
+
+#[derive(Serialize)]
+struct Reason<'a> {
+    code: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Value>,
+}
+
 impl Refusal {
+    fn told(&self) -> Told<'_> {
+        let Self { code, message, details } = self;
+        Told { error: Reason { code: code.name(), message, details: details.as_ref() } }
+    }
+
     /// The body of the answer.
     pub(crate) fn body(&self) -> Value {
-        let mut error = json!({ "code": self.code.name(), "message": self.message });
-        if let Some(details) = &self.details {
-            error["details"] = details.clone();
-        }
-        json!({ "error": error })
+        json!(self.told())
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = (self.code.status(), Json(self.body())).into_response();
+        let mut response = (self.code.status(), Json(self.told())).into_response();
         if matches!(self.code.status(), StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }

@@ -2,17 +2,15 @@
 
 use crate::app::App;
 use crate::error::{Code, Refusal};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header;
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 
 /// Refuses requests for other servers.
-pub(super) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
-    if is_allowed(named(&request).unwrap_or_default(), &app.settings().http.hosts) {
-        return next.run(request).await;
+pub(super) fn check(app: &App, request: &Request) -> Result<(), Refusal> {
+    if is_allowed(named(request).unwrap_or_default(), &app.settings().http.hosts) {
+        return Ok(());
     }
-    Refusal::new(Code::HostNotAllowed, "this server does not answer to that host").into_response()
+    Err(Refusal::new(Code::HostNotAllowed, "this server does not answer to that host"))
 }
 
 /// The host that a request is for.

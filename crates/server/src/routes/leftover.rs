@@ -2,9 +2,8 @@
 
 use crate::app::App;
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{StatusCode, Version, header};
-use axum::middleware::Next;
 use axum::response::Response;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, SizeHint};
@@ -14,14 +13,18 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// Reads what a refusal has left of a body, as much as a body may have and for as long as one may take, and forgets it.
-pub(super) async fn read(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(super) async fn read<F: Future<Output = Response>>(
+    app: &App,
+    request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     // Streams of HTTP/2 do not stand in each other's way, and who waits to be told to go on has sent nothing.
     let is_sent = request.version() < Version::HTTP_2 && !request.headers().contains_key(header::EXPECT);
     if !is_sent || request.body().is_end_stream() {
-        return next.run(request).await;
+        return answer(request).await;
     }
     let (sender, mut left) = oneshot::channel();
-    let response = next.run(request.map(|body| Body::new(Watched { body, left: Some(sender) }))).await;
+    let response = answer(request.map(|body| Body::new(Watched { body, left: Some(sender) }))).await;
     let status = response.status();
     let is_refused = status.is_client_error() || status.is_server_error();
     if is_refused

@@ -13,6 +13,7 @@ mod description;
 mod discovery;
 mod export;
 mod findings;
+mod gate;
 mod health;
 mod history;
 mod hosts;

@@ -2,9 +2,8 @@
 
 use crate::app::App;
 use crate::error::Code;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::Next;
 use axum::response::Response;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -16,7 +15,11 @@ static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const ID_LEN_MAX: usize = 128;
 
 /// Watches a request until its answer begins.
-pub(super) async fn observe(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub(super) async fn observe<F: Future<Output = Response>>(
+    app: &App,
+    mut request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     let given = request.headers().get(&REQUEST_ID).filter(|id| is_id(id)).cloned();
     let id = given.unwrap_or_else(mint);
     // Agents that are sent this header get the one that is logged.
@@ -32,7 +35,7 @@ pub(super) async fn observe(State(app): State<App>, mut request: Request, next: 
         status = Empty
     );
     let begun = Instant::now();
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let mut response = answer(request).instrument(span.clone()).await;
     let (took, status) = (begun.elapsed(), response.status().as_u16());
     span.record("status", status);
     app.metrics().answered(method.as_str(), &route, status, took);

@@ -4,8 +4,6 @@ use super::body;
 use super::table::description;
 use crate::app::App;
 use crate::openapi::Operation;
-use axum::Extension;
-use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use bytes::Bytes;
@@ -22,10 +20,7 @@ pub(super) fn about() -> Operation {
 }
 
 /// The document.
-pub(super) async fn described(
-    State(app): State<App>,
-    Extension(Document(document)): Extension<Document>,
-) -> impl IntoResponse {
-    let document = document.get_or_init(|| description(&app).to_string().into()).clone();
+pub(super) fn described(app: &App, Document(document): &Document) -> impl IntoResponse + use<> {
+    let document = document.get_or_init(|| description(app).to_string().into()).clone();
     ([(header::CONTENT_TYPE, body::JSON[0])], document)
 }

@@ -4,10 +4,8 @@ use super::hosts;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::settings::HttpSettings;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Method, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use std::time::Duration;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
@@ -28,12 +26,12 @@ pub(super) fn cors(http: &HttpSettings) -> CorsLayer {
 }
 
 /// Refuses requests of pages that are not on the list. A page of this server itself may always call.
-pub(super) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
-    let Some(origin) = request.headers().get(header::ORIGIN) else { return next.run(request).await };
-    if is_allowed(origin, hosts::named(&request), &app.settings().http.origins) {
-        return next.run(request).await;
+pub(super) fn check(app: &App, request: &Request) -> Result<(), Refusal> {
+    let Some(origin) = request.headers().get(header::ORIGIN) else { return Ok(()) };
+    if is_allowed(origin, hosts::named(request), &app.settings().http.origins) {
+        return Ok(());
     }
-    Refusal::new(Code::OriginNotAllowed, "pages of that origin may not call this server").into_response()
+    Err(Refusal::new(Code::OriginNotAllowed, "pages of that origin may not call this server"))
 }
 
 fn is_allowed(origin: &HeaderValue, host: Option<&str>, allowed: &[String]) -> bool {

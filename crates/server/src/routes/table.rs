@@ -1,20 +1,21 @@
 //! Which route is where, and who may use it.
 
+use super::gate::Gate;
 use super::{
-    append, artifact, attach, cancel, changes, clone, discovery, export, findings, health, history, hosts,
-    import, inspector, leftover, live, metrics, observe, openapi, origins, records, run, runs, snapshots,
-    socket, threads, tickets,
+    append, artifact, attach, cancel, changes, clone, discovery, export, findings, gate, health, history,
+    import, inspector, live, metrics, openapi, records, run, runs, snapshots, socket, threads, tickets,
 };
 use crate::access::{self, Needs, Permission};
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::openapi::{Operation, document};
 use crate::settings::{Inspector, Settings};
+use axum::Router;
+use axum::extract::State;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware;
 use axum::routing::{MethodFilter, MethodRouter, on};
-use axum::{Extension, Router};
 use serde_json::Value;
 
 /// One way to call the server.
@@ -44,12 +45,7 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(async || {
             Refusal::new(Code::MethodNotAllowed, "the route does not take this method")
         })
-        .layer(Extension(openapi::Document::default()))
-        .layer(middleware::from_fn_with_state(app.clone(), origins::check))
-        .layer(origins::cors(&app.settings().http))
-        .layer(middleware::from_fn_with_state(app.clone(), hosts::check))
-        .layer(middleware::from_fn_with_state(app.clone(), leftover::read))
-        .layer(middleware::from_fn_with_state(app.clone(), observe::observe))
+        .layer(middleware::from_fn_with_state(Gate::new(app.clone()), gate::pass))
         .with_state(app)
 }
 
@@ -115,7 +111,9 @@ pub fn endpoints(settings: &Settings) -> Vec<Endpoint> {
         table.get("/", None, inspector::page, inspector::about_page());
         table.get("/assets/{name}", None, inspector::asset, inspector::about_asset());
     }
-    table.get("/openapi.json", None, openapi::described, openapi::about());
+    let document = openapi::Document::default();
+    let described = async move |State(app): State<App>| openapi::described(&app, &document);
+    table.get("/openapi.json", None, described, openapi::about());
     table.get("/healthz", None, health::alive, health::about_alive());
     table.get("/readyz", None, health::ready, health::about_ready());
     table.endpoints
