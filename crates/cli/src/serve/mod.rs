@@ -34,6 +34,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 const UPKEEP: Duration = Duration::from_secs(1);
 /// How often it is looked whether a disk that was full has room again.
 const REOPENING: Duration = Duration::from_secs(10);
+/// After how many steps of tasks it is seen what has come from outside. A step of a run may take half a millisecond, and whoever is to be
+/// refused must not wait for many of them.
+const TASKS_BETWEEN_EVENTS: u32 = 8;
 
 /// Serves until the process is told to stop.
 pub(crate) fn run(args: &ServeArgs) -> ExitCode {
@@ -86,7 +89,11 @@ fn shown(store: &Place) -> String {
 
 fn start(config: &Config) -> Result<(), Failure> {
     let filter = log_filter(config)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::write)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .event_interval(TASKS_BETWEEN_EVENTS)
+        .enable_all()
+        .build()
+        .map_err(Failure::write)?;
     let traces = config.traces.as_deref().map(|url| Traces::to(url, runtime.handle().clone())).transpose()?;
     let logs = tracing_subscriber::fmt::layer()
         .with_ansi(io::stderr().is_terminal())
