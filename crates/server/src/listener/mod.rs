@@ -3,6 +3,7 @@
 mod addresses;
 mod greeting;
 mod held;
+mod protocols;
 mod unread;
 
 pub(crate) use held::Held;
@@ -10,14 +11,12 @@ pub(crate) use held::Held;
 use crate::app::App;
 use crate::error::Code;
 use crate::routes::router;
-use crate::settings::HttpSettings;
 use addresses::Addresses;
 use axum::Router;
 use greeting::greeted;
 use held::Holding;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::rt::TokioIo;
+use protocols::Protocols;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,16 +24,13 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use unread::Unread;
 
 /// How long nothing is accepted after accepting has failed, which most often is for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long connections have to end when the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The most streams of one HTTP/2 connection.
-const STREAMS_MAX: u32 = 128;
-/// The largest head of a request over HTTP/2.
-const HEAD_BYTES_MAX: u32 = 16 * 1024;
 
 /// Serves until `stop`, then ends runs and streams, and returns.
 ///
@@ -56,8 +52,8 @@ pub async fn serve_with(
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let http = &app.settings().http;
-    let builder = builder(http);
-    let connections = GracefulShutdown::new();
+    let closing = CancellationToken::new();
+    let protocols = Arc::new(Protocols::new(http, closing.clone()));
     let places_max = u32::try_from(http.connections_max).unwrap_or(u32::MAX);
     let places = Arc::new(Semaphore::new(places_max as usize));
     let addresses = Addresses::new(http.connections_per_address_max);
@@ -83,27 +79,22 @@ pub async fn serve_with(
         // Events are small, and must not wait for each other.
         let _ = stream.set_nodelay(true);
         let (header_timeout, write_timeout) = (http.header_timeout, http.write_timeout);
-        let (builder, service) =
-            (builder.clone(), Holding::new(service.clone(), Held::new(place, of_address)));
-        let (watcher, stopping) = (connections.watcher(), app.stopping().clone());
+        let service = Holding::new(service.clone(), Held::new(place, of_address));
+        let (protocols, stopping) = (Arc::clone(&protocols), app.stopping().clone());
         tokio::spawn(async move {
             let greeted = stopping.run_until_cancelled(timeout(header_timeout, greeted(stream))).await;
-            let Some(Ok(Ok(stream))) = greeted else { return };
+            let Some(Ok(Ok((speech, stream)))) = greeted else { return };
             let io = TokioIo::new(Unread::new(stream, write_timeout));
-            let connection = watcher.watch(builder.serve_connection_with_upgrades(io, service).into_owned());
-            if let Err(error) = connection.await {
+            if let Err(error) = protocols.serve(speech, io, service).await {
                 tracing::debug!(%error, "a connection has failed");
             }
         });
     }
     drop(listener);
     app.shut_down().await;
-    let ended = async {
-        connections.shutdown().await;
-        // Sockets are no longer connections to hyper, but have their places until they end.
-        let _ = places.acquire_many(places_max).await;
-    };
-    if timeout(CLOSE_TIMEOUT, ended).await.is_err() {
+    closing.cancel();
+    // All have their places until they end, also sockets, which are no longer connections to hyper.
+    if timeout(CLOSE_TIMEOUT, places.acquire_many(places_max)).await.is_err() {
         tracing::warn!("connections did not end in time");
     }
     Ok(())
@@ -130,16 +121,4 @@ fn refuse(stream: &TcpStream) {
     );
     // If it does not take this, it sees that it is closed.
     let _ = stream.try_write(answer.as_bytes());
-}
-
-fn builder(http: &HttpSettings) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(http.header_timeout);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(HEAD_BYTES_MAX)
-        .keep_alive_interval(Some(http.write_timeout));
-    builder
 }
