@@ -14,6 +14,9 @@ use threadline_protocol::stages::fold::{self, FOLD_VERSION, Fold};
 /// About how many bytes of records are read at once.
 const PAGE_BYTES: usize = 1024 * 1024;
 
+/// How many bytes of checkpoints are held on the way back to a full one. The runs between may be of any size.
+const DELTAS_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// A point in a thread's past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
@@ -188,7 +191,7 @@ impl Engine {
     async fn held_after(&self, thread: &ThreadKey, run: RunNo) -> Result<Held, Error> {
         let mut held = Held { fold: Fold::new(), runs_since_full: 0, bytes_since_full: 0, full_bytes: 0 };
         let mut deltas: Vec<(RunInfo, Option<Checkpoint>)> = Vec::new();
-        let mut next = Some(run);
+        let (mut next, mut bytes) = (Some(run), 0);
         while let Some(run) = next {
             let checkpoint = self.store().checkpoint(thread, run).await?;
             let full = checkpoint.as_ref().and_then(|checkpoint| checkpoint.full.as_ref());
@@ -200,16 +203,24 @@ impl Engine {
             let stands_alone = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.stands_alone);
             let run = self.run(thread, run).await?;
             next = before(&run);
-            deltas.push((run, checkpoint));
+            // Who forgets one here reads it again.
+            deltas.push((run, checkpoint.filter(|checkpoint| is_room_for(checkpoint, &mut bytes))));
             if stands_alone {
                 break;
             }
         }
         for (run, checkpoint) in deltas.into_iter().rev() {
             held.runs_since_full += 1;
+            let checkpoint = match checkpoint {
+                Some(checkpoint) => Some(checkpoint),
+                None => self.store().checkpoint(thread, run.no).await?,
+            };
             // One that was emptied says nothing: the records, if they are there, do.
             match checkpoint.filter(|checkpoint| !checkpoint.delta.is_empty()) {
                 Some(checkpoint) => {
+                    if checkpoint.stands_alone {
+                        held.fold = Fold::new();
+                    }
                     held.bytes_since_full += checkpoint.delta.len();
                     apply_delta(&mut held.fold, run.base_state, &checkpoint.delta);
                     if checkpoint.full.is_some() {
@@ -307,6 +318,12 @@ impl Engine {
         .await?;
         Ok((writer.finish(), fold))
     }
+}
+
+/// Whether a checkpoint is held on the way back, beside those that are.
+fn is_room_for(checkpoint: &Checkpoint, bytes: &mut usize) -> bool {
+    *bytes += checkpoint.delta.len() + checkpoint.full.as_ref().map_or(0, Bytes::len);
+    *bytes <= DELTAS_BYTES_MAX
 }
 
 /// The run that a run continues. It was opened earlier, so that going back ends whatever the store says.

@@ -187,9 +187,9 @@ fn thread() -> ThreadKey {
     ThreadKey::new(scope, ThreadId::new("t").expect("a short name"))
 }
 
-async fn converse(engine: &Engine, thread: &ThreadKey, run: usize) {
+async fn converse(engine: &Engine, thread: &ThreadKey, run: usize, content: &str) {
     let request = format!(
-        r#"{{"threadId":"t","runId":"r{run}","state":{{}},"messages":[{{"id":"u{run}","role":"user","content":"x"}}],"tools":[],"context":[]}}"#
+        r#"{{"threadId":"t","runId":"r{run}","state":{{}},"messages":[{{"id":"u{run}","role":"user","content":"{content}"}}],"tools":[],"context":[]}}"#
     );
     let start = StartRun {
         thread: thread.clone(),
@@ -210,7 +210,7 @@ async fn a_run_looks_at_few_others_however_many_there_are() {
     let t = thread();
     let mut most = [0; 2];
     for run in 0..200 {
-        converse(&engine, &t, run).await;
+        converse(&engine, &t, run, "x").await;
         let given = store.take();
         let half = &mut most[usize::from(run >= 100)];
         *half = given.max(*half);
@@ -233,4 +233,17 @@ async fn a_run_looks_at_few_others_however_many_there_are() {
     importer.finish().await.expect("all of it is there");
     let given = store.take();
     assert!(given <= 200 * 80, "{given}");
+}
+
+#[tokio::test]
+async fn runs_since_the_last_full_checkpoint_may_be_more_than_is_held_at_once() {
+    let (_, engine) = engine();
+    let t = thread();
+    let content = "x".repeat(1024 * 1024);
+    for run in 0..6 {
+        converse(&engine, &t, run, &content).await;
+    }
+    let fold = engine.snapshot(&t, At::Head).await.expect("it is there").fold;
+    let ids: Vec<_> = fold.messages().filter_map(|message| Some(message.id()?.to_string())).collect();
+    assert_eq!(ids, ["u0", "u1", "u2", "u3", "u4", "u5"]);
 }
