@@ -53,16 +53,17 @@ impl Ids for CountedIds {
 pub(crate) struct Ours {
     engine: Engine,
     /// Who writes the runs that go on.
-    writers: RwLock<HashMap<u32, Arc<Writer>>>,
+    writers: RwLock<HashMap<u32, Writer>>,
     durability: Durability,
     /// Runs that a killed process has left are closed before others begin; reading does not wait for that.
     orphans: OnceCell<()>,
 }
 
 /// Who writes a run.
+#[derive(Clone)]
 enum Writer {
     Durable(RunWriter),
-    Buffered(BufferedWriter),
+    Buffered(Arc<BufferedWriter>),
 }
 
 /// Opens the engine on its store on disk.
@@ -136,25 +137,21 @@ impl Ours {
                         // Nothing is merged, so that all write the same.
                         let aggregator = Aggregators::unmerged().of(&writer.thread, writer.incarnation);
                         let options = BufferOptions::default();
-                        Writer::Buffered(BufferedWriter::new(
-                            self.engine.clone(),
-                            writer,
-                            aggregator,
-                            &options,
-                        ))
+                        let writer = BufferedWriter::new(self.engine.clone(), writer, aggregator, &options);
+                        Writer::Buffered(Arc::new(writer))
                     }
                 };
                 let mut writers = self.writers.write().unwrap_or_else(PoisonError::into_inner);
-                writers.insert(thread, Arc::new(writer));
+                writers.insert(thread, writer);
                 Ok(())
             }
             Started::Known(_) => Err(io::Error::other("the run has begun before")),
         }
     }
 
-    fn writer(&self, thread: u32) -> io::Result<Arc<Writer>> {
+    fn writer(&self, thread: u32) -> io::Result<Writer> {
         let writers = self.writers.read().unwrap_or_else(PoisonError::into_inner);
-        writers.get(&thread).map(Arc::clone).ok_or_else(|| io::Error::other("no run has begun"))
+        writers.get(&thread).cloned().ok_or_else(|| io::Error::other("no run has begun"))
     }
 }
 
@@ -166,8 +163,9 @@ impl Subject for Ours {
 
     async fn append(&self, batch: Batch<'_>) -> io::Result<()> {
         let Batch { thread, events, begins_run, ends_run } = batch;
+        // What begins and ends runs is boxed: most appends do neither, and each writer would carry its future of some KiB.
         if begins_run {
-            self.begin(thread, events.first().ok_or(io::ErrorKind::InvalidInput)?).await?;
+            Box::pin(self.begin(thread, events.first().ok_or(io::ErrorKind::InvalidInput)?)).await?;
         }
         let records = records(events);
         let end = match events.last().filter(|_| ends_run) {
@@ -175,20 +173,20 @@ impl Subject for Ours {
             None => None,
         };
         let Some(end) = end else {
-            return match &*self.writer(thread)? {
-                Writer::Durable(writer) => self.engine.append(writer, records.into()).await.map(|_| ()),
+            return match self.writer(thread)? {
+                Writer::Durable(writer) => self.engine.append(&writer, records.into()).await.map(|_| ()),
                 Writer::Buffered(writer) => writer.append(records).await,
             }
             .map_err(io::Error::other);
         };
         let writer = self.writers.write().unwrap_or_else(PoisonError::into_inner).remove(&thread);
-        end_run(&self.engine, writer, records, end).await
+        Box::pin(end_run(&self.engine, writer, records, end)).await
     }
 
     async fn close(self) -> io::Result<()> {
         // What waits is written, too, with an end, as a server would that stops.
         let writers = self.writers.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for writer in writers.into_values().filter(|writer| matches!(**writer, Writer::Buffered(_))) {
+        for writer in writers.into_values().filter(|writer| matches!(writer, Writer::Buffered(_))) {
             let stopped = Event::from(RunError::new("stopped"));
             let end = RunEnd::of(&stopped).ok_or_else(|| io::Error::other("no end of a run"))?;
             let records = vec![NewRecord::made(stopped.to_json().into_bytes())];
@@ -202,17 +200,20 @@ impl Subject for Ours {
 /// Ends a run that nobody else appends to.
 async fn end_run(
     engine: &Engine,
-    writer: Option<Arc<Writer>>,
+    writer: Option<Writer>,
     records: Vec<NewRecord>,
     end: RunEnd,
 ) -> io::Result<()> {
-    match writer.and_then(Arc::into_inner) {
-        Some(Writer::Durable(writer)) => {
+    let in_use = || io::Error::other("the run has not begun, or is still written");
+    match writer.ok_or_else(in_use)? {
+        Writer::Durable(writer) => {
             let batch = threadline_log::Batch { records, end: Some(end), ..threadline_log::Batch::default() };
             engine.append(&writer, batch).await.map(|_| ()).map_err(io::Error::other)
         }
-        Some(Writer::Buffered(writer)) => writer.finish(records, end).await.map_err(io::Error::other),
-        None => Err(io::Error::other("the run has not begun, or is still written")),
+        Writer::Buffered(writer) => {
+            let writer = Arc::into_inner(writer).ok_or_else(in_use)?;
+            writer.finish(records, end).await.map_err(io::Error::other)
+        }
     }
 }
 
