@@ -1,7 +1,7 @@
 //! What every request goes through before its route.
 //!
-//! It is one layer and not five, because each layer of a router costs each request an allocation for every layer behind it: most of
-//! what a refusal would take.
+//! It is one layer and not six, because each layer of a router copies all that are behind it for each request, and a refusal
+//! does little else.
 
 use super::{hosts, leftover, observe, origins};
 use crate::app::App;
