@@ -7,7 +7,7 @@ use crate::connection::{ANSWER_TIMEOUT, Connection, Connector, Failure};
 use futures_util::future::poll_fn;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use threadline_log::store::News;
 use threadline_log::{Incarnation, ThreadKey};
@@ -53,21 +53,38 @@ impl Told {
     }
 }
 
-/// Whether anybody else is there.
+/// Who is there, as far as it was heard.
 #[derive(Debug, Default)]
-struct Others(RwLock<Option<Instant>>);
+struct Present {
+    we: Option<Instant>,
+    others: Option<Instant>,
+    /// Something was not told, because nobody was there.
+    is_untold: bool,
+}
 
-impl Others {
-    fn are_there(&self) -> bool {
-        let heard = *self.0.read().unwrap_or_else(PoisonError::into_inner);
-        heard.is_some_and(|heard| heard.elapsed() < GONE_AFTER)
+fn is_recent(heard: Option<Instant>) -> bool {
+    heard.is_some_and(|heard| heard.elapsed() < GONE_AFTER)
+}
+
+impl Present {
+    /// Whether something need be told: to others, or if we cannot hear who is there, since we do not hear ourselves.
+    fn is_to_be_told(&mut self) -> bool {
+        let is_to_be_told = is_recent(self.others) || !is_recent(self.we);
+        self.is_untold |= !is_to_be_told;
+        is_to_be_told
     }
 
-    /// One of them was heard. Says whether nobody was there before.
-    fn heard(&self) -> bool {
-        let is_first = !self.are_there();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        is_first
+    /// We have heard ourselves.
+    fn hear_us(&mut self) {
+        self.we = Some(Instant::now());
+    }
+
+    /// One of the others was heard. Gives what that one is to be told, if nobody was there before.
+    fn hear_other(&mut self) -> Option<Vec<Told>> {
+        let is_first = !is_recent(self.others);
+        self.others = Some(Instant::now());
+        let is_untold = std::mem::take(&mut self.is_untold);
+        is_first.then(|| if is_untold { vec![Told::Here, Told::Missed] } else { vec![Told::Here] })
     }
 }
 
@@ -84,13 +101,18 @@ impl Name {
     }
 }
 
+fn lock(present: &SyncMutex<Present>) -> MutexGuard<'_, Present> {
+    // Nothing here panics half way.
+    present.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What was heard and is to be told.
 #[derive(Debug)]
 pub(crate) struct Grapevine {
     telling: mpsc::UnboundedSender<Vec<Told>>,
     heard: Mutex<mpsc::Receiver<News>>,
     has_missed: Arc<AtomicBool>,
-    others: Arc<Others>,
+    present: Arc<SyncMutex<Present>>,
 }
 
 impl Grapevine {
@@ -98,23 +120,23 @@ impl Grapevine {
     pub(crate) fn begin(connector: &Arc<Connector>, tasks: &mut JoinSet<()>) -> Self {
         let (telling, told) = mpsc::unbounded_channel();
         let (hearing, heard) = mpsc::channel(HEARD_MAX);
-        let (has_missed, others) = (Arc::new(AtomicBool::new(false)), Arc::new(Others::default()));
+        let (has_missed, present) = (Arc::new(AtomicBool::new(false)), Arc::<SyncMutex<Present>>::default());
         let name = Name::draw();
         tasks.spawn(tell(Arc::clone(connector), told, name));
         let listener = Listener {
             name,
             hearing,
             has_missed: Arc::clone(&has_missed),
-            others: Arc::clone(&others),
+            present: Arc::clone(&present),
             telling: telling.clone(),
         };
         tasks.spawn(listener.listen(Arc::clone(connector)));
-        Self { telling, heard: Mutex::new(heard), has_missed, others }
+        Self { telling, heard: Mutex::new(heard), has_missed, present }
     }
 
     /// Tells the others, soon.
     pub(crate) fn tell(&self, told: Vec<Told>) {
-        if self.others.are_there() {
+        if lock(&self.present).is_to_be_told() {
             // When the store is closed nobody need know.
             _ = self.telling.send(told);
         }
@@ -198,7 +220,7 @@ struct Listener {
     name: Name,
     hearing: mpsc::Sender<News>,
     has_missed: Arc<AtomicBool>,
-    others: Arc<Others>,
+    present: Arc<SyncMutex<Present>>,
     telling: mpsc::UnboundedSender<Vec<Told>>,
 }
 
@@ -222,6 +244,8 @@ impl Listener {
                             continue;
                         }
                         message = poll_fn(|context| connection.poll_message(context)) => message,
+                        // We say something ourselves every second.
+                        () = sleep(GONE_AFTER) => break,
                     };
                     match message {
                         Some(Ok(AsyncMessage::Notification(note))) => self.hear(note.payload()),
@@ -241,11 +265,11 @@ impl Listener {
         let mut lines = message.lines();
         // What we have told is known here.
         if lines.next().and_then(|line| line.parse().ok()) == Some(self.name.0) {
-            return;
+            return lock(&self.present).hear_us();
         }
-        if self.others.heard() {
-            // Whoever has come need not wait until he knows of us, nor we for what was not told to nobody.
-            _ = self.telling.send(vec![Told::Here, Told::Missed]);
+        // Whoever has come need not wait until he knows of us.
+        if let Some(greeting) = lock(&self.present).hear_other() {
+            _ = self.telling.send(greeting);
         }
         for told in lines {
             // Somebody newer may tell what we do not know.
@@ -270,14 +294,18 @@ mod tests {
     use threadline_log::{Scope, ThreadId};
 
     #[tokio::test(start_paused = true)]
-    async fn others_are_there_for_as_long_as_they_are_heard() {
-        let others = Others::default();
-        assert!(!others.are_there());
-        assert!(others.heard());
-        tokio::time::advance(GONE_AFTER - HERE_EVERY).await;
-        assert!(others.are_there() && !others.heard());
+    async fn nothing_is_told_to_nobody_by_who_would_hear_others() {
+        let mut present = Present::default();
+        assert!(present.is_to_be_told(), "who does not hear himself may not hear others");
+        present.hear_us();
+        assert_eq!(present.hear_other(), Some(vec![Told::Here]), "nothing is untold");
+        assert!(present.is_to_be_told() && present.hear_other().is_none());
         tokio::time::advance(GONE_AFTER).await;
-        assert!(!others.are_there() && others.heard());
+        assert!(present.is_to_be_told());
+        present.hear_us();
+        assert!(!present.is_to_be_told(), "the others are gone");
+        assert_eq!(present.hear_other(), Some(vec![Told::Here, Told::Missed]));
+        assert!(present.is_to_be_told());
     }
 
     #[test]
