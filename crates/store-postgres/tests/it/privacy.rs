@@ -16,7 +16,8 @@ async fn certify(postgres: &Postgres) {
     for name in ["server.key", "server.pem"] {
         let text = std::fs::read_to_string(file(name)).expect("a file").replace('\n', "\\n");
         // The server reads no key that others may read, and wants to be listened to.
-        let put = format!("COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; umask 077; printf %b \"{text}\" > {name}'");
+        let put =
+            format!("COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; umask 077; printf %b \"{text}\" > {name}'");
         client.batch_execute(&put).await.expect("the server writes a file");
     }
     for setting in ["ssl_key_file = 'server.key'", "ssl_cert_file = 'server.pem'", "ssl = on"] {
