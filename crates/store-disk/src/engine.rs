@@ -13,6 +13,7 @@ use crate::seal::SealError;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::task::Waker;
 use std::time::Duration;
 use threadline_log::thread::Usage;
 use threadline_log::{Error, Scope};
@@ -26,8 +27,7 @@ const CATALOGUE_LAG: Duration = Duration::from_millis(200);
 const CATALOGUE_LAG_PER_THREAD: Duration = Duration::from_millis(1);
 const CATALOGUE_LAG_MAX: Duration = Duration::from_secs(1);
 
-/// So many writes become visible, and those who wait for them are told, before the next ones do: who writes meanwhile
-/// waits for the overlay so long.
+/// So many writes become visible, and those who wait for them are told, before the next ones do.
 const ARRIVALS_AT_ONCE: usize = 64;
 
 const CLOSED: &str = "the store is closed";
@@ -86,7 +86,9 @@ pub(crate) struct Core {
     /// Counts groups and failures: whenever something was completed.
     pub(crate) completed: watch::Sender<u64>,
     /// What became durable and nobody was told of: more of its group comes at once.
-    arrivals: Mutex<Vec<(Arc<Pending>, Committed)>>,
+    arriving: Mutex<Vec<(Arc<Pending>, Committed)>>,
+    /// What became durable. Whoever next looks at the overlay takes it in: the journal does not wait for who looks at it.
+    arrived: Mutex<Vec<(Arc<Pending>, Committed)>>,
     chores: Mutex<Chores>,
     wake: Condvar,
 }
@@ -126,38 +128,48 @@ impl Core {
         Self {
             overlay: Mutex::new(overlay),
             completed: watch::Sender::new(0),
-            arrivals: Mutex::default(),
+            arriving: Mutex::default(),
+            arrived: Mutex::default(),
             chores: Mutex::default(),
             wake: Condvar::new(),
         }
     }
 
+    /// What is known, with all that is durable.
     pub(crate) fn overlay(&self) -> MutexGuard<'_, Overlay> {
         // What panics half way is a broken invariant of the overlay, and told by the panic.
-        self.overlay.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut overlay = self.overlay.lock().unwrap_or_else(PoisonError::into_inner);
+        for (pending, committed) in std::mem::take(&mut *self.arrived()) {
+            overlay.commit(&pending.write, committed.positions(&pending.frames).map(Into::into));
+        }
+        overlay
+    }
+
+    fn arrived(&self) -> MutexGuard<'_, Vec<(Arc<Pending>, Committed)>> {
+        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn chores(&self) -> MutexGuard<'_, Chores> {
         self.chores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what is durable. Some writes become visible at once: who writes meanwhile waits for the overlay neither once
-    /// for each of them, nor as long as a large group takes.
+    /// Takes in what is durable, and tells who waits for it. Who looks at the overlay from then on finds it there.
     fn arrive(&self, pending: &Arc<Pending>, committed: Committed) {
         let Committed { is_last, start, .. } = committed;
-        let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-        arrivals.push((Arc::clone(pending), committed));
-        if !is_last && arrivals.len() < ARRIVALS_AT_ONCE {
+        let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
+        arriving.push((Arc::clone(pending), committed));
+        if !is_last && arriving.len() < ARRIVALS_AT_ONCE {
             return;
         }
-        let mut overlay = self.overlay();
-        for (pending, committed) in &*arrivals {
-            overlay.commit(&pending.write, committed.positions(&pending.frames).map(Into::into));
+        let mut waiting = Vec::with_capacity(arriving.len());
+        {
+            let mut arrived = self.arrived();
+            waiting.extend(arriving.iter().filter_map(|(pending, _)| pending.done.end(Ok(()))));
+            arrived.append(&mut arriving);
         }
-        drop(overlay);
         self.note_commit(start.segment);
         self.completed.send_modify(|count| *count += 1);
-        arrivals.drain(..).for_each(|(pending, _)| tell(pending, Ok(())));
+        waiting.into_iter().for_each(Waker::wake);
     }
 
     /// Takes in that a write has failed.
