@@ -6,6 +6,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use threadline_log::{Error, Kind, NewRecord, Record, RunNo, Timestamp, sealed};
+use tokio_postgres::types::{IsNull, ToSql, Type, accepts, to_sql_checked};
 
 const PLAIN: u8 = 1;
 const PACKED: u8 = 2;
@@ -24,23 +25,43 @@ pub(crate) struct Place {
     pub(crate) time: Timestamp,
 }
 
-/// Records as they came.
-pub(crate) fn encode(records: &[NewRecord]) -> Result<Vec<u8>, Error> {
-    let bytes: usize = records.iter().map(|record| LENGTH_BYTES + record.bytes.len()).sum();
-    if bytes > BODY_BYTES_MAX {
-        return Err(Error::TooLarge { bytes, max: BODY_BYTES_MAX });
+/// How many bytes the body of a row with these records has, if a row may have so many.
+pub(crate) fn bytes_of(records: &[NewRecord]) -> Result<usize, Error> {
+    let bytes = HEAD_BYTES + records.iter().map(|record| LENGTH_BYTES + record.bytes.len()).sum::<usize>();
+    if bytes > BODY_BYTES_MAX { Err(Error::TooLarge { bytes, max: BODY_BYTES_MAX }) } else { Ok(bytes) }
+}
+
+/// The body of a row: records as they came, no more than it may have. It is made where it is sent, and nowhere else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Body<'a>(pub(crate) &'a [NewRecord]);
+
+impl Body<'_> {
+    fn put(self, out: &mut BytesMut) {
+        let start = out.len();
+        out.put_u8(PLAIN);
+        out.put_u32_le(0);
+        for record in self.0 {
+            let length = u32::try_from(record.bytes.len()).expect("less than the most that a row may have");
+            out.put_u32_le(length << 2 | u32::from(record.kind.code()));
+        }
+        self.0.iter().for_each(|record| out.extend_from_slice(&record.bytes));
+        let (head, content) = out[start..].split_at_mut(HEAD_BYTES);
+        head[1..].copy_from_slice(&crc32c::crc32c(content).to_le_bytes());
     }
-    let mut body = Vec::with_capacity(HEAD_BYTES + bytes);
-    body.put_u8(PLAIN);
-    body.put_u32_le(0);
-    for record in records {
-        let length = u32::try_from(record.bytes.len()).expect("less than the most that a row may have");
-        body.put_u32_le(length << 2 | u32::from(record.kind.code()));
+}
+
+impl ToSql for Body<'_> {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        self.put(out);
+        Ok(IsNull::No)
     }
-    records.iter().for_each(|record| body.extend_from_slice(&record.bytes));
-    let checksum = crc32c::crc32c(&body[HEAD_BYTES..]);
-    body[1..HEAD_BYTES].copy_from_slice(&checksum.to_le_bytes());
-    Ok(body)
+
+    accepts!(BYTEA);
+    to_sql_checked!();
 }
 
 /// Records that nobody adds to any more, as small as they can be. None if they cannot be packed.
@@ -102,7 +123,9 @@ mod tests {
         #[test]
         fn records_come_back_and_damage_is_seen(records in any_records(), at in any::<usize>(), bit in 0..8_u8) {
             let place = Place { first: 7, count: records.len(), run: RunNo(3), time: Timestamp(9) };
-            let mut body = encode(&records).unwrap();
+            let mut body = BytesMut::new();
+            Body(&records).put(&mut body);
+            prop_assert_eq!(body.len(), bytes_of(&records).unwrap());
             let decoded = decode(place, &body).unwrap();
             prop_assert_eq!(decoded.len(), records.len());
             for ((offset, record), came) in (7..).zip(&decoded).zip(&records) {

@@ -8,11 +8,13 @@ use crate::connection::{Connector, Failure, Remedy};
 use crate::line::{Answer, Line};
 use crate::news::{Grapevine, Told};
 use crate::numbers::{Numbered, Numbers};
-use std::collections::HashSet;
+use smallvec::{SmallVec, smallvec};
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use threadline_log::store::{Ack, Append};
-use threadline_log::{Error, ThreadKey};
+use threadline_log::{Error, Kind, ThreadKey};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep};
 
@@ -22,15 +24,22 @@ pub(crate) const COMMITTERS: usize = 2;
 const BATCHES_MAX: usize = 1024;
 /// No more bytes than these, but for a batch that has more alone.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
+/// No more bytes than these are joined in a row.
+const JOINED_BYTES_MAX: usize = 64 * 1024;
 /// So many that can be appended by the heads of their threads alone are a commit of their own beside others that cannot.
 const PLAIN_MIN: usize = 16;
 /// How long to wait before a database that is away is asked again: at first, and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
 
-/// An append that waits.
+type Answering = oneshot::Sender<Result<Ack, Error>>;
+
+/// An append that waits, or several to the same run, which are one row.
 pub(crate) struct Waiting {
+    /// With the records of all.
     pub(crate) append: Append,
-    pub(crate) body: Vec<u8>,
+    bytes: usize,
+    /// The hash of its thread.
+    hash: u64,
     /// What its row is known by.
     pub(crate) token: i64,
     /// Where the thread is in the database, if that is known and the head of the thread may be enough to decide about it.
@@ -39,14 +48,51 @@ pub(crate) struct Waiting {
     pub(crate) is_retried: bool,
     /// When it is given up.
     deadline: Instant,
-    answer: oneshot::Sender<Result<Ack, Error>>,
+    /// Who waits, and for how many records each.
+    asked: SmallVec<[(u64, Answering); 1]>,
+}
+
+impl Waiting {
+    /// Whether it has nothing but records that were rejected: a run takes these after its end, too.
+    pub(crate) fn is_rejected(&self) -> bool {
+        self.append.records.iter().all(|record| record.kind == Kind::Rejected)
+    }
+
+    /// Whether both can be one row: what the head of the thread may decide, and where whatever is decided about one is right for the other.
+    fn can_join(&self, next: &Self) -> bool {
+        let asked =
+            |one: &Self| (one.append.incarnation, one.append.run, one.append.epoch, one.is_rejected());
+        let is_same = self.head.is_some() && self.head == next.head && asked(self) == asked(next);
+        is_same && self.bytes + next.bytes <= JOINED_BYTES_MAX
+    }
+
+    fn join(&mut self, next: Self) {
+        self.append.records.extend(next.append.records);
+        self.append.time = self.append.time.max(next.append.time);
+        self.bytes += next.bytes;
+        self.deadline = self.deadline.min(next.deadline);
+        self.asked.extend(next.asked);
+    }
+
+    /// Tells all who wait. Whoever asked may have gone.
+    fn answer(self, outcome: &Result<Ack, Error>) {
+        let is_joined = self.asked.len() > 1;
+        let mut first = outcome.as_ref().map_or(0, |ack| ack.first);
+        for (count, answer) in self.asked {
+            let own = |ack| if is_joined { Ack { first, count, ..ack } } else { ack };
+            _ = answer.send(outcome.clone().map(own));
+            first += count;
+        }
+    }
 }
 
 #[derive(Default)]
 struct Queue {
     numbers: Numbers,
     waiting: Vec<Waiting>,
-    in_flight: HashSet<ThreadKey>,
+    /// The hashes of threads that are being committed. Two that have the same one wait for each other.
+    in_flight: HashSet<u64>,
+    hashes: RandomState,
     is_closed: bool,
 }
 
@@ -80,17 +126,18 @@ impl Committer {
     /// Appends, whoever waits for it.
     pub(crate) fn submit(&self, append: Append, token: i64) -> oneshot::Receiver<Result<Ack, Error>> {
         let (answer, answered) = oneshot::channel();
-        match batch::encode(&append.records) {
+        match batch::bytes_of(&append.records) {
             Err(error) => _ = answer.send(Err(error)),
-            Ok(body) => {
+            Ok(bytes) => {
                 let deadline = Instant::now() + self.hold_back;
                 let mut queue = self.lock();
                 if queue.is_closed {
                     _ = answer.send(Err(closed()));
                 } else {
                     let head = queue.numbers.head(&append);
-                    let is_retried = false;
-                    let waiting = Waiting { append, body, token, head, is_retried, deadline, answer };
+                    let (hash, is_retried) = (queue.hashes.hash_one(&append.thread), false);
+                    let asked = smallvec![(append.records.len() as u64, answer)];
+                    let waiting = Waiting { append, bytes, hash, token, head, is_retried, deadline, asked };
                     queue.waiting.push(waiting);
                     drop(queue);
                     self.wake.notify_one();
@@ -126,7 +173,7 @@ impl Committer {
         let mut line = Line::new(connector);
         loop {
             let group = self.take().await;
-            let threads: Vec<ThreadKey> = group.iter().map(|one| one.append.thread.clone()).collect();
+            let threads: Vec<u64> = group.iter().map(|one| one.hash).collect();
             self.commit(&mut line, group).await;
             let mut queue = self.lock();
             for thread in &threads {
@@ -225,8 +272,7 @@ impl Committer {
                     told.push(Told::Changed(one.append.thread.clone()));
                 }
             }
-            // Whoever asked may have gone.
-            _ = one.answer.send(outcome);
+            one.answer(&outcome);
         }
         if !told.is_empty() {
             self.grapevine.tell(told);
@@ -236,17 +282,28 @@ impl Committer {
 }
 
 impl Queue {
-    /// What can be committed now: of each thread what came first, and of none that is being committed.
+    /// What can be committed now: of each thread what came first, with as much of what came next as can be one row with it; and of none that is being
+    /// committed.
     fn take(&mut self) -> Vec<Waiting> {
-        let (mut group, mut bytes, mut is_full) = (Vec::new(), 0, false);
+        let (mut group, mut bytes, mut is_full) = (Vec::<Waiting>::new(), 0, false);
+        // Where the threads of the group are in it, but for those of which something stays: nothing goes before that.
+        let mut places: HashMap<u64, usize> = HashMap::new();
         for one in std::mem::take(&mut self.waiting) {
-            is_full |= group.len() >= BATCHES_MAX || (bytes > 0 && bytes + one.body.len() > BYTES_MAX);
-            if is_full || !self.in_flight.insert(one.append.thread.clone()) {
+            is_full |= group.len() >= BATCHES_MAX || (bytes > 0 && bytes + one.bytes > BYTES_MAX);
+            let place = places.get(&one.hash).copied();
+            let joined =
+                place.and_then(|place| group.get_mut(place)).filter(|first| !is_full && first.can_join(&one));
+            if let Some(first) = joined {
+                bytes += one.bytes;
+                first.join(one);
+            } else if !is_full && self.in_flight.insert(one.hash) {
+                bytes += one.bytes;
+                places.insert(one.hash, group.len());
+                group.push(one);
+            } else {
+                places.remove(&one.hash);
                 self.waiting.push(one);
-                continue;
             }
-            bytes += one.body.len();
-            group.push(one);
         }
         group
     }
@@ -262,6 +319,102 @@ fn give_up(group: Vec<Waiting>, failure: &Failure) {
             true => Error::Indeterminate(format!("the database: {failure}")),
             false => failure.clone().of_write(),
         };
-        _ = one.answer.send(Err(error));
+        one.answer(&Err(error));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadline_log::names::Owner;
+    use threadline_log::{AppendKey, Epoch, Incarnation, NewRecord, RunNo, Scope, ThreadId, Timestamp};
+
+    fn key(thread: &str) -> ThreadKey {
+        let scope = Scope { app: Owner::new("app").unwrap(), user: Owner::new("user").unwrap() };
+        ThreadKey::new(scope, ThreadId::new(thread).unwrap())
+    }
+
+    fn append(thread: &str, records: &[&'static str]) -> Append {
+        Append {
+            thread: key(thread),
+            incarnation: None,
+            run: RunNo(1),
+            epoch: Epoch(1),
+            records: records.iter().map(|text| NewRecord::event(*text)).collect(),
+            key: None,
+            expected_tail: None,
+            end: None,
+            time: Timestamp(7),
+        }
+    }
+
+    fn committer() -> Committer {
+        let committer = Committer::new(Duration::from_secs(1), Arc::new(Grapevine::silent()));
+        for (number, thread) in (1..).zip(["a", "b", "c"]) {
+            committer.learn(&key(thread), Numbered { incarnation: Incarnation(1), number });
+        }
+        committer
+    }
+
+    /// What is taken: of each row its thread and its records.
+    fn taken(committer: &Committer) -> (Vec<Waiting>, Vec<(String, Vec<String>)>) {
+        let group = committer.lock().take();
+        let text = |record: &NewRecord| String::from_utf8(record.bytes.to_vec()).unwrap();
+        let row = |one: &Waiting| {
+            (one.append.thread.thread.as_str().to_owned(), one.append.records.iter().map(text).collect())
+        };
+        let rows = group.iter().map(row).collect();
+        (group, rows)
+    }
+
+    fn rows(rows: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        rows.iter().map(|(thread, texts)| ((*thread).to_owned(), owned(texts))).collect()
+    }
+
+    #[tokio::test]
+    async fn appends_to_the_same_run_are_one_row_and_each_has_its_own_answer() {
+        let committer = committer();
+        let first = committer.submit(append("a", &["1", "2"]), 1);
+        let other = committer.submit(append("b", &["x"]), 2);
+        let second = committer.submit(Append { time: Timestamp(9), ..append("a", &["3"]) }, 3);
+        let (mut group, found) = taken(&committer);
+        assert_eq!(found, rows(&[("a", &["1", "2", "3"]), ("b", &["x"])]));
+        assert_eq!((group[0].token, group[0].append.time), (1, Timestamp(9)));
+        let ack = Ack { first: 10, count: 3, time: Timestamp(9), repeated: false };
+        let fenced = Error::Unavailable("not now".to_owned());
+        group.pop().unwrap().answer(&Err(fenced.clone()));
+        group.pop().unwrap().answer(&Ok(ack));
+        assert_eq!(first.await.unwrap(), Ok(Ack { count: 2, ..ack }));
+        assert_eq!(second.await.unwrap(), Ok(Ack { first: 12, count: 1, ..ack }));
+        assert_eq!(other.await.unwrap(), Err(fenced));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_joined_waits_and_nothing_goes_before_it() {
+        let committer = committer();
+        let keyed = Append { key: AppendKey::new("key").ok(), ..append("a", &["2"]) };
+        let other_epoch = Append { epoch: Epoch(2), ..append("b", &["y"]) };
+        let mut rejected = append("c", &["n"]);
+        rejected.records[0].kind = Kind::Rejected;
+        let _waiting = [
+            committer.submit(append("a", &["1"]), 1),
+            committer.submit(keyed, 2),
+            committer.submit(append("a", &["3"]), 3),
+            committer.submit(append("b", &["x"]), 4),
+            committer.submit(other_epoch, 5),
+            committer.submit(append("unknown", &["?"]), 6),
+            committer.submit(append("unknown", &["!"]), 7),
+            committer.submit(append("c", &["m"]), 8),
+            committer.submit(rejected, 9),
+        ];
+        let (group, found) = taken(&committer);
+        assert_eq!(found, rows(&[("a", &["1"]), ("b", &["x"]), ("unknown", &["?"]), ("c", &["m"])]));
+        assert_eq!(taken(&committer).1, rows(&[]), "all threads are being committed");
+        for one in group {
+            committer.lock().in_flight.remove(&one.hash);
+        }
+        let later = rows(&[("a", &["2"]), ("b", &["y"]), ("unknown", &["!"]), ("c", &["n"])]);
+        assert_eq!(taken(&committer).1, later);
     }
 }

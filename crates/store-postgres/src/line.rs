@@ -1,5 +1,6 @@
 //! A committer's connection, and what it asks the database for: to append batches of different threads, all of them in one statement.
 
+use crate::batch::Body;
 use crate::committer::Waiting;
 use crate::connection::{Backend, Connection, Connector, Failure};
 use crate::names::{Key, escaped, interrupt_key};
@@ -7,7 +8,6 @@ use crate::numbers::Numbered;
 use crate::outcome::{Asked, DONE, DONE_BEFORE, REPEATED};
 use std::sync::Arc;
 use std::time::Duration;
-use threadline_log::record::Kind;
 use threadline_log::store::{Ack, Append};
 use threadline_log::{Error, Incarnation, Timestamp};
 use tokio_postgres::Row;
@@ -19,12 +19,15 @@ use tokio_postgres::types::ToSql;
 const APPEND_TO_HEADS: &str = "WITH moved AS (\
       UPDATE head AS h SET tail = h.tail + w.count, bytes = h.bytes + w.size, updated = greatest(h.updated, w.time), \
         last = h.tail + w.count, records = h.records + w.count \
-      FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[]) \
-        AS w (thread, run, epoch, count, size, time, token, body) \
+      FROM (SELECT unnest($1::bigint[]) AS thread, unnest($2::bigint[]) AS run, unnest($3::bigint[]) AS epoch, \
+        unnest($4::integer[]) AS count, unnest($5::bigint[]) AS size, unnest($6::bigint[]) AS time, unnest($7::bigint[]) AS token, \
+        unnest($8::bytea[]) AS body) AS w \
       WHERE h.thread = w.thread AND h.run = w.run AND h.epoch = w.epoch AND h.records > 0 \
       RETURNING h.thread, h.tail - w.count AS first, w.count, h.run, h.updated, w.token, w.body\
-    ) INSERT INTO batch (thread, first, count, run, time, token, body) \
-      SELECT thread, first, count, run, updated, token, body FROM moved RETURNING thread, first, time";
+    ), appended AS (\
+      INSERT INTO batch (thread, first, count, run, time, token, body) \
+      SELECT thread, first, count, run, updated, token, body FROM moved RETURNING thread, first, time\
+    ) SELECT array_agg(thread), array_agg(first), array_agg(time) FROM appended";
 const APPEND_TO_ANY: &str = "SELECT place, outcome, at, count, taken, incarnation, epoch, detail, thread FROM append(\
     $1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::integer[], $8::bigint[], $9::bytea[], \
     $10::bigint[], $11::boolean[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[], $16::text[], $17::text[], \
@@ -32,7 +35,8 @@ const APPEND_TO_ANY: &str = "SELECT place, outcome, at, count, taken, incarnatio
 
 /// Rows are looked up by their keys, however few of them the planner has seen; what passes through a call stays in memory; and one thread that somebody
 /// has locked is waited for alone.
-const HOW: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET work_mem = '32MB'; SET lock_timeout = '1s'";
+const HOW: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
+    SET plan_cache_mode = force_generic_plan; SET jit = off; SET work_mem = '32MB'; SET lock_timeout = '1s'";
 /// Less than appends are held back, so that they can be asked for again.
 const ANSWERS_MAX: Duration = Duration::from_secs(3);
 
@@ -67,17 +71,19 @@ impl Line {
         let parameters: &[&(dyn ToSql + Sync)] =
             &[&threads, &runs, &epochs, &counts, &sizes, &times, &tokens, &bodies];
         let rows = self.ask(APPEND_TO_HEADS, parameters).await?;
-        let answer = |row: &Row| {
-            let place = threads.binary_search(&row.get(0)).ok()?;
+        // One row, which costs both sides less than one for each.
+        let column = |no| rows.first().and_then(|row| row.get::<_, Option<Vec<i64>>>(no)).unwrap_or_default();
+        let answer = |((thread, first), time): ((i64, i64), i64)| {
+            let place = threads.binary_search(&thread).ok()?;
             let ack = Ack {
-                first: row.get::<_, i64>(1).cast_unsigned(),
+                first: first.cast_unsigned(),
                 count: group[place].append.records.len() as u64,
-                time: Timestamp(row.get(2)),
+                time: Timestamp(time),
                 repeated: false,
             };
             Some(Answer { place, outcome: Ok(ack), thread: Some(heads[place]) })
         };
-        Ok(rows.iter().filter_map(answer).collect())
+        Ok(column(0).into_iter().zip(column(1)).zip(column(2)).filter_map(answer).collect())
     }
 
     /// Appends to whatever runs.
@@ -90,9 +96,7 @@ impl Line {
             group.iter().map(|one| one.append.incarnation.map(|thread| thread.0.cast_signed())).collect();
         let expected: Vec<Option<i64>> =
             group.iter().map(|one| one.append.expected_tail.map(u64::cast_signed)).collect();
-        let is_rejected =
-            |one: &Waiting| one.append.records.iter().all(|record| record.kind == Kind::Rejected);
-        let only_rejected: Vec<bool> = group.iter().map(is_rejected).collect();
+        let only_rejected: Vec<bool> = group.iter().map(Waiting::is_rejected).collect();
         let append_keys: Vec<_> =
             group.iter().map(|one| one.append.key.as_ref().map(|key| escaped(key.as_str()))).collect();
         let append_keys: Vec<Option<&str>> = append_keys.iter().map(Option::as_deref).collect();
@@ -180,7 +184,7 @@ struct Columns<'a> {
     epochs: Vec<i64>,
     counts: Vec<i32>,
     sizes: Vec<i64>,
-    bodies: Vec<&'a [u8]>,
+    bodies: Vec<Body<'a>>,
     times: Vec<i64>,
     tokens: Vec<i64>,
 }
@@ -196,7 +200,7 @@ impl<'a> Columns<'a> {
                 .map(|one| i32::try_from(one.append.records.len()).unwrap_or(i32::MAX))
                 .collect(),
             sizes: group.iter().map(|one| i64::try_from(size(one)).unwrap_or(i64::MAX)).collect(),
-            bodies: group.iter().map(|one| &one.body[..]).collect(),
+            bodies: group.iter().map(|one| Body(&one.append.records)).collect(),
             times: group.iter().map(|one| one.append.time.0).collect(),
             tokens: group.iter().map(|one| one.token).collect(),
         }

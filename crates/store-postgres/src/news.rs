@@ -20,6 +20,9 @@ use tokio_postgres::AsyncMessage;
 const HEARD_MAX: usize = 4096;
 /// PostgreSQL takes less than 8000 bytes.
 const MESSAGE_BYTES_MAX: usize = 7900;
+/// How long something waits at most until it is told: what comes meanwhile is told with it, since each time costs the database as much as an append, and
+/// wakes everybody.
+const PAUSE: Duration = Duration::from_millis(5);
 /// How often everybody says that he is here.
 const HERE_EVERY: Duration = Duration::from_secs(1);
 /// Who has not been heard for so long is gone.
@@ -134,6 +137,14 @@ impl Grapevine {
         Self { telling, heard: Mutex::new(heard), has_missed, present }
     }
 
+    /// One that tells nobody and hears nothing.
+    #[cfg(test)]
+    pub(crate) fn silent() -> Self {
+        let (telling, _) = mpsc::unbounded_channel();
+        let (_, heard) = mpsc::channel(1);
+        Self { telling, heard: Mutex::new(heard), has_missed: Arc::default(), present: Arc::default() }
+    }
+
     /// Tells the others, soon.
     pub(crate) fn tell(&self, told: Vec<Told>) {
         if lock(&self.present).is_to_be_told() {
@@ -181,6 +192,7 @@ async fn tell(connector: Arc<Connector>, mut told: mpsc::UnboundedReceiver<Vec<T
                 Ok::<_, Failure>(())
             };
             if telling.await.is_ok() {
+                sleep(PAUSE).await;
                 break;
             }
             // Whether it was told is not known, and more will have come when it can be.

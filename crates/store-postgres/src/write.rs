@@ -1,6 +1,6 @@
 //! Writes that are not appends: each is one statement, which is done or not.
 
-use crate::batch;
+use crate::batch::{self, Body};
 use crate::connection::Failure;
 use crate::names::{Key, escaped, interrupt_key};
 use crate::news::Told;
@@ -118,7 +118,8 @@ impl PostgresStore {
         let count = i32::try_from(open.records.len()).unwrap_or(i32::MAX);
         let size: usize = open.records.iter().map(|record| record.bytes.len()).sum();
         let size = i64::try_from(size).unwrap_or(i64::MAX);
-        let body = batch::encode(&open.records)?;
+        batch::bytes_of(&open.records)?;
+        let body = Body(&open.records);
         let append_key = open.key.as_ref().map(|key| escaped(key.as_str()));
         let expected = open.expected_tail.map(u64::cast_signed);
         let end = open.end.as_ref();
