@@ -32,6 +32,10 @@ use report::Report;
 use std::io;
 use std::process::ExitCode;
 
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let args = Args::parse();
     match args.command.unwrap_or(Command::Serve(args.serve)) {
