@@ -10,9 +10,13 @@ use crate::run::RunInfo;
 use crate::run_fold::{DeltaWriter, RunFold, apply_delta};
 use bytes::Bytes;
 use threadline_protocol::stages::fold::{self, FOLD_VERSION, Fold};
+use tokio::task::yield_now;
 
 /// About how many bytes of records are read at once.
 const PAGE_BYTES: usize = 1024 * 1024;
+
+/// So many records are looked at before others have their turn.
+const RECORDS_AT_ONCE: usize = 64;
 
 /// How many bytes of checkpoints are held on the way back to a full one. The runs between may be of any size.
 const DELTAS_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -171,7 +175,12 @@ impl Engine {
         let end = run.offsets.end.min(until.saturating_add(1));
         while next < end {
             let page = self.store().read(thread, next..end, Some(run.no), PAGE_BYTES).await?;
-            page.records.iter().for_each(&mut each);
+            for (index, records) in page.records.chunks(RECORDS_AT_ONCE).enumerate() {
+                if index > 0 {
+                    yield_now().await;
+                }
+                records.iter().for_each(&mut each);
+            }
             next = page.next;
         }
         // Stores pass over what is gone, and it may have gone while it was read.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use threadline_log::Error;
 use threadline_protocol::event::RunError;
 use threadline_protocol::stages::close::Cause;
+use tokio::task::yield_now;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 const RENEWALS: u32 = 3;
 /// The most events of a batch.
 const BATCH_EVENTS_MAX: usize = 256;
+/// So many events are judged before others have their turn.
+const EVENTS_AT_ONCE: usize = 32;
 /// About the most bytes of a batch.
 const BATCH_BYTES_MAX: usize = 1024 * 1024;
 /// After how much silence an end counts that another run might have followed.
@@ -125,7 +128,7 @@ impl Execution {
                 given = self.source.next() => given,
                 () = sleep(END_PAUSE), if self.ingest.may_have_ended() => None,
             };
-            let (judged, over) = self.gather(first, &mut bytes_left);
+            let (judged, over) = self.gather(first, &mut bytes_left).await;
             let ended = judged.end.is_some();
             self.keeping.keep(judged).await?;
             match over {
@@ -143,8 +146,7 @@ impl Execution {
     }
 
     /// Judges an event and whatever else is there already. Says whether the source is over, and how it failed.
-    #[expect(clippy::option_option, reason = "going on, over, or failed")]
-    fn gather(
+    async fn gather(
         &mut self,
         first: Option<Result<Given, Failure>>,
         bytes_left: &mut u64,
@@ -170,6 +172,9 @@ impl Execution {
             // After its end the run is closed at once; what else comes is kept behind it.
             if count == BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX || judged.end.is_some() {
                 break;
+            }
+            if count % EVENTS_AT_ONCE == 0 {
+                yield_now().await;
             }
             next = match self.source.next().now_or_never() {
                 Some(next) => next,

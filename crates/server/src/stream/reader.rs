@@ -18,6 +18,9 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+/// So many records are shown before others have their turn.
+const RECORDS_AT_ONCE: usize = 64;
+
 /// Why a stream ends in the middle. The connection is cut: a clean end would read as the end of the run.
 #[derive(Clone, Debug, Error)]
 pub(crate) enum Cut {
@@ -53,6 +56,8 @@ pub(crate) struct RunReader {
     first: Bytes,
     /// So many events of the next record were seen.
     skip: u32,
+    /// Records that were given, from where they are still to be shown.
+    held: Option<(Arc<[Record]>, usize)>,
     /// What becomes of the run, if it is executed here.
     phase: Option<watch::Receiver<Phase>>,
     deadline: Option<Deadline>,
@@ -75,6 +80,8 @@ enum Feed {
 enum Fed {
     Records(Arc<[Record]>),
     Events(Arc<[Event<'static>]>),
+    /// The last frames of a stream that is over though the run is not.
+    Last(Bytes),
     Over,
 }
 
@@ -132,6 +139,7 @@ impl RunReader {
             view,
             first: Bytes::new(),
             skip: 0,
+            held: None,
             phase: None,
             deadline: None,
             keep_alive: None,
@@ -203,6 +211,9 @@ impl RunReader {
             return Some(Ok(std::mem::take(&mut self.first)));
         }
         while !self.is_over {
+            if self.held.is_some() {
+                yield_now().await;
+            }
             let next = match self.keep_alive.filter(|_| self.view.encoding() == Encoding::Sse) {
                 Some(silence) => timeout(silence, self.advance()).await.unwrap_or(Ok(Next::Silence)),
                 None => self.advance().await,
@@ -230,42 +241,53 @@ impl RunReader {
 
     /// Waits for what comes next. Cancel-safe, since the feed is.
     async fn advance(&mut self) -> Result<Next, Cut> {
-        let deadline = self.deadline.as_ref().map(|deadline| deadline.at);
-        // What is durable is told, also of a run that breaks.
-        let is_told = !self.feed.is_behind();
-        if let Some(listening) = &mut self.listening {
-            listening.lag.set(!is_told);
-        }
-        let fed = tokio::select! {
-            biased;
-            fed = self.feed.next() => fed?,
-            () = broken(&mut self.phase), if is_told => return Err(Cut::Broken),
-            () = until(deadline) => {
-                self.is_over = true;
-                return Ok(self.deadline.take().map_or(Next::Over, |deadline| Next::Frames(deadline.frames.to_vec())));
-            }
-            () = self.stopping.cancelled() => {
-                // The runs of this server are closed before it stops. This one was not: whoever reads it comes back.
-                return Err(Cut::Stopping);
-            }
+        let (records, start) = match self.held.take() {
+            Some(held) => held,
+            None => match self.fed().await? {
+                Fed::Records(records) => (records, 0),
+                Fed::Events(events) => {
+                    let mut frames = Vec::new();
+                    self.is_over = self.view.show_events(&mut frames, events.to_vec(), None);
+                    return Ok(Next::Frames(frames));
+                }
+                Fed::Last(frames) => {
+                    self.is_over = true;
+                    return Ok(Next::Frames(frames.to_vec()));
+                }
+                Fed::Over => return Ok(Next::Over),
+            },
         };
         let (run, mut frames) = (self.view.run(), Vec::new());
-        let records = match fed {
-            Fed::Records(records) => records,
-            Fed::Events(events) => {
-                self.is_over = self.view.show_events(&mut frames, events.to_vec(), None);
-                return Ok(Next::Frames(frames));
-            }
-            Fed::Over => return Ok(Next::Over),
-        };
-        for record in records.iter().filter(|record| record.run == run) {
+        let end = records.len().min(start + RECORDS_AT_ONCE);
+        for record in records[start..end].iter().filter(|record| record.run == run) {
             let skip = std::mem::take(&mut self.skip);
             if self.view.show(&mut frames, record, skip) {
                 self.is_over = true;
                 break;
             }
         }
+        if end < records.len() {
+            self.held = Some((records, end));
+        }
         Ok(Next::Frames(frames))
+    }
+
+    /// Waits until there is something to show, or nothing will come any more. Cancel-safe, since the feed is.
+    async fn fed(&mut self) -> Result<Fed, Cut> {
+        let deadline = self.deadline.as_ref().map(|deadline| deadline.at);
+        // What is durable is told, also of a run that breaks.
+        let is_told = !self.feed.is_behind();
+        if let Some(listening) = &mut self.listening {
+            listening.lag.set(!is_told);
+        }
+        tokio::select! {
+            biased;
+            fed = self.feed.next() => fed,
+            () = broken(&mut self.phase), if is_told => Err(Cut::Broken),
+            () = until(deadline) => Ok(self.deadline.take().map_or(Fed::Over, |deadline| Fed::Last(deadline.frames))),
+            // The runs of this server are closed before it stops. This one was not: whoever reads it comes back.
+            () = self.stopping.cancelled() => Err(Cut::Stopping),
+        }
     }
 }
 
