@@ -12,6 +12,10 @@ use threadline_bench::report::Report;
 use threadline_bench::{client, corpus, protobuf, protocol, server, stages, store};
 use threadline_protocol::codec::SseId;
 
+/// As the binary has it. The peers in this process have it, too.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Benchmarks of Threadline beside its peers.
 #[derive(Debug, Parser)]
 struct Arguments {

@@ -1,6 +1,7 @@
 //! One store with nothing beside it, for a look with a profiler.
 
-use super::candidates::WRITERS;
+use super::candidates::{WRITERS, Write};
+use super::database_plans;
 use super::load::Load;
 use super::subject::Durability;
 use super::writes::{Outcome, Shape};
@@ -20,11 +21,17 @@ pub struct AppendedAlone(Outcome);
 /// # Errors
 /// If there is no store of this name, or it fails.
 pub fn append_alone(name: &str, parent: &Path, writers: u64, time: Duration) -> io::Result<AppendedAlone> {
-    let candidate = WRITERS.iter().find(|candidate| candidate.name == name);
-    let candidate = candidate.ok_or_else(|| io::Error::other(format!("no such store. name={name}")))?;
+    let run = run_of(name).ok_or_else(|| io::Error::other(format!("no such store. name={name}")))?;
     let folder = Folder::new(parent, "store-append")?;
     let shape = Shape { durability: Durability::Durable, writers, time };
-    Ok(AppendedAlone((candidate.run)(folder.path(), &Arc::new(Load::new()), shape)?))
+    Ok(AppendedAlone(run(folder.path(), &Arc::new(Load::new()), shape)?))
+}
+
+fn run_of(name: &str) -> Option<Write> {
+    let on_disk = WRITERS.iter().map(|candidate| (candidate.name, candidate.run));
+    let in_postgres = database_plans::WRITERS.iter().map(|(name, _, run)| (*name, *run));
+    let mut all = on_disk.chain(in_postgres);
+    all.find(|(known, _)| *known == name).map(|(_, run)| run)
 }
 
 impl fmt::Display for AppendedAlone {

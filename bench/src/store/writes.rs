@@ -42,6 +42,8 @@ struct Seen {
 
 /// Writes to an empty store.
 pub(super) fn run<S: Subject>(dir: &Path, load: &Arc<Load>, shape: Shape) -> io::Result<Outcome> {
+    // What the one before has left to the disk is not this one's.
+    rustix::fs::sync();
     Runtime::new()?.block_on(async {
         let subject = Arc::new(S::open(dir, shape.durability).await?);
         load.begin(&subject).await?;
