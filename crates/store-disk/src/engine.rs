@@ -37,6 +37,8 @@ const CLOSED: &str = "the store is closed";
 pub(crate) struct Engine {
     pub(crate) core: Arc<Core>,
     pub(crate) journal: Journal,
+    /// Behind the journal, because it is dropped after it.
+    _last_arrivals: LastArrivals,
     pub(crate) catalogue: Catalogue,
     pub(crate) shelf: Shelf,
     pub(crate) limits: Limits,
@@ -89,6 +91,8 @@ pub(crate) struct Core {
     arriving: Mutex<Vec<(Arc<Pending>, Committed)>>,
     /// What became durable. Whoever next looks at the overlay takes it in: the journal does not wait for who looks at it.
     arrived: Mutex<Vec<(Arc<Pending>, Committed)>>,
+    /// Something durable was not taken in, so that nothing may be written, and nothing sealed, by what is known here.
+    is_broken: AtomicBool,
     chores: Mutex<Chores>,
     wake: Condvar,
 }
@@ -115,6 +119,27 @@ impl Submission for Pending {
     }
 }
 
+/// Notes that what is durable was being taken in, if that panics.
+struct TakingIn<'a>(&'a AtomicBool);
+
+impl Drop for TakingIn<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Takes in what the journal has written when it was dropped: what has arrived holds the core, which holds it.
+#[derive(Debug)]
+struct LastArrivals(Arc<Core>);
+
+impl Drop for LastArrivals {
+    fn drop(&mut self) {
+        drop(self.0.overlay());
+    }
+}
+
 #[derive(Debug, Default)]
 struct Chores {
     is_dirty: bool,
@@ -130,6 +155,7 @@ impl Core {
             completed: watch::Sender::new(0),
             arriving: Mutex::default(),
             arrived: Mutex::default(),
+            is_broken: AtomicBool::new(false),
             chores: Mutex::default(),
             wake: Condvar::new(),
         }
@@ -139,10 +165,22 @@ impl Core {
     pub(crate) fn overlay(&self) -> MutexGuard<'_, Overlay> {
         // What panics half way is a broken invariant of the overlay, and told by the panic.
         let mut overlay = self.overlay.lock().unwrap_or_else(PoisonError::into_inner);
-        for (pending, committed) in std::mem::take(&mut *self.arrived()) {
-            overlay.commit(&pending.write, committed.positions(&pending.frames).map(Into::into));
+        // The journal waits no longer than this takes.
+        let arrived = std::mem::take(&mut *self.arrived());
+        if !arrived.is_empty() {
+            let _taking_in = TakingIn(&self.is_broken);
+            for (pending, committed) in arrived {
+                overlay.commit(&pending.write, committed.positions(&pending.frames).map(Into::into));
+            }
         }
         overlay
+    }
+
+    /// Why nothing may be written by what is known here, if it may not.
+    fn broken(&self) -> Option<&'static str> {
+        self.is_broken
+            .load(Ordering::Acquire)
+            .then_some("what is durable could not be taken in: open the store again")
     }
 
     fn arrived(&self) -> MutexGuard<'_, Vec<(Arc<Pending>, Committed)>> {
@@ -175,7 +213,9 @@ impl Core {
     /// Takes in that a write has failed.
     fn fail(&self, pending: &Arc<Pending>, error: CommitError) {
         self.completed.send_modify(|count| *count += 1);
-        tell(Arc::clone(pending), Err(error));
+        if let Some(waiting) = pending.done.end(Err(error)) {
+            waiting.wake();
+        }
     }
 
     /// Tells the background that something became durable in a segment.
@@ -219,16 +259,6 @@ impl Core {
     }
 }
 
-/// Tells who waits for a write what became of it.
-fn tell(pending: Arc<Pending>, result: Result<(), CommitError>) {
-    let waiting = pending.done.end(result);
-    // Whoever waits has it too, and frees it where it was made.
-    drop(pending);
-    if let Some(waiting) = waiting {
-        waiting.wake();
-    }
-}
-
 impl Engine {
     pub(crate) fn new(
         overlay: Overlay,
@@ -237,8 +267,10 @@ impl Engine {
         damaged: BTreeMap<u64, Damage>,
     ) -> Self {
         let Parts { journal, catalogue, shelf, directories, identity, lock } = parts;
+        let core = Arc::new(Core::new(overlay));
         Self {
-            core: Arc::new(Core::new(overlay)),
+            _last_arrivals: LastArrivals(Arc::clone(&core)),
+            core,
             journal,
             catalogue,
             shelf,
@@ -271,6 +303,9 @@ impl Engine {
         left: &mut Option<Changes>,
         at_once: impl FnOnce(&mut Overlay),
     ) -> Result<usize, CatalogueError> {
+        if let Some(broken) = self.core.broken() {
+            return Err(std::io::Error::other(broken).into());
+        }
         if let Some(changes) = left {
             self.catalogue.apply(changes)?;
             *left = None;
@@ -309,6 +344,9 @@ impl Engine {
     pub(crate) fn trouble(&self) -> Option<String> {
         if let Some(failure) = self.journal.failure() {
             return Some(failure.in_full());
+        }
+        if let Some(broken) = self.core.broken() {
+            return Some(broken.to_owned());
         }
         // Whoever wrote behind a loss would give offsets a second time.
         if let Some(damage) = self.damaged.values().next() {

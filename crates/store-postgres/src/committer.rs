@@ -70,12 +70,14 @@ impl Waiting {
         self.append.records.extend(next.append.records);
         self.append.time = self.append.time.max(next.append.time);
         self.bytes += next.bytes;
-        self.deadline = self.deadline.min(next.deadline);
+        // Those before wait a little longer with it.
+        self.deadline = self.deadline.max(next.deadline);
         self.asked.extend(next.asked);
     }
 
     /// Tells all who wait. Whoever asked may have gone.
     fn answer(self, outcome: &Result<Ack, Error>) {
+        // An answer for one alone may be about what was there before, and that may have been more or less.
         let is_joined = self.asked.len() > 1;
         let mut first = outcome.as_ref().map_or(0, |ack| ack.first);
         for (count, answer) in self.asked {
@@ -92,13 +94,14 @@ struct Queue {
     waiting: Vec<Waiting>,
     /// The hashes of threads that are being committed. Two that have the same one wait for each other.
     in_flight: HashSet<u64>,
-    hashes: RandomState,
     is_closed: bool,
 }
 
 /// What waits to be appended.
 pub(crate) struct Committer {
     queue: Mutex<Queue>,
+    /// How threads are hashed.
+    hashes: RandomState,
     /// Something has come, or a thread is free.
     wake: Notify,
     /// Nothing is left.
@@ -115,7 +118,14 @@ impl std::fmt::Debug for Committer {
 
 impl Committer {
     pub(crate) fn new(hold_back: Duration, grapevine: Arc<Grapevine>) -> Self {
-        Self { queue: Mutex::default(), wake: Notify::new(), idle: Notify::new(), hold_back, grapevine }
+        Self {
+            queue: Mutex::default(),
+            hashes: RandomState::new(),
+            wake: Notify::new(),
+            idle: Notify::new(),
+            hold_back,
+            grapevine,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -129,13 +139,14 @@ impl Committer {
         match batch::bytes_of(&append.records) {
             Err(error) => _ = answer.send(Err(error)),
             Ok(bytes) => {
-                let deadline = Instant::now() + self.hold_back;
+                let (deadline, hash) =
+                    (Instant::now() + self.hold_back, self.hashes.hash_one(&append.thread));
                 let mut queue = self.lock();
                 if queue.is_closed {
                     _ = answer.send(Err(closed()));
                 } else {
                     let head = queue.numbers.head(&append);
-                    let (hash, is_retried) = (queue.hashes.hash_one(&append.thread), false);
+                    let is_retried = false;
                     let asked = smallvec![(append.records.len() as u64, answer)];
                     let waiting = Waiting { append, bytes, hash, token, head, is_retried, deadline, asked };
                     queue.waiting.push(waiting);
@@ -382,12 +393,12 @@ mod tests {
         assert_eq!(found, rows(&[("a", &["1", "2", "3"]), ("b", &["x"])]));
         assert_eq!((group[0].token, group[0].append.time), (1, Timestamp(9)));
         let ack = Ack { first: 10, count: 3, time: Timestamp(9), repeated: false };
-        let fenced = Error::Unavailable("not now".to_owned());
-        group.pop().unwrap().answer(&Err(fenced.clone()));
+        let refused = Error::Unavailable("not now".to_owned());
+        group.pop().unwrap().answer(&Err(refused.clone()));
         group.pop().unwrap().answer(&Ok(ack));
         assert_eq!(first.await.unwrap(), Ok(Ack { count: 2, ..ack }));
         assert_eq!(second.await.unwrap(), Ok(Ack { first: 12, count: 1, ..ack }));
-        assert_eq!(other.await.unwrap(), Err(fenced));
+        assert_eq!(other.await.unwrap(), Err(refused));
     }
 
     #[tokio::test]
