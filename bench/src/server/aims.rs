@@ -12,5 +12,6 @@ pub(super) const AIMS: &[Aim] = &[
     at_most("Overload", "refused p99 ms", 50.0),
     at_most("Noisy", "p99 against 1x", 1.2),
     at_least("Slow", "goodput", 0.8),
+    at_most("Heads", "p99 ms", 1000.0),
     at_most("Transfer", "peak MiB", 256.0),
 ];

@@ -3,7 +3,7 @@
 use super::aims::AIMS;
 use super::asks::{self, Answers, CLIENTS};
 use super::copilotkit::CopilotKit;
-use super::crowd::{Crowd, Stage, followers, leave_the_first, noisy, overload, slow, transfer};
+use super::crowd::{Crowd, Stage, followers, heads, leave_the_first, noisy, overload, slow, transfer};
 use super::runs::{self, Throughput};
 use super::threadline::Threadline;
 use super::upstream::{self, FLOOD_PATH, Repertoire, Script};
@@ -128,12 +128,20 @@ pub fn report(
     }
     let program =
         program.ok_or_else(|| io::Error::other("--program is missing: the server, built for release"));
-    let crowd = [Part::Followers, Part::Overload, Part::Noisy, Part::Slow, Part::Transfer];
-    if only.iter().any(|part| crowd.contains(part)) || (only.is_empty() && program.is_ok()) {
+    let crowd: [(Part, fn(&Stage<'_>, Crowd) -> io::Result<Table>); 6] = [
+        (Part::Followers, followers),
+        (Part::Overload, overload),
+        (Part::Noisy, noisy),
+        (Part::Slow, slow),
+        (Part::Slow, heads),
+        (Part::Transfer, transfer),
+    ];
+    let is_asked_for = crowd.iter().any(|(part, _)| only.contains(part));
+    if is_asked_for || (only.is_empty() && program.is_ok()) {
         let agent = upstream::start(Repertoire::new(vec![Script::new(0, SHORT_RUN_EVENTS)?], scale))?;
         let (program, is_apart) = (program?, leave_the_first());
         let stage = Stage { program, agent: agent.address, folder: &folder, world: &world, is_apart };
-        for (part, measure) in crowd.into_iter().zip([followers, overload, noisy, slow, transfer]) {
+        for (part, measure) in crowd {
             if is_wanted(part) {
                 tables.push(measure(&stage, scale.crowd)?);
             }

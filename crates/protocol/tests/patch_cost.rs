@@ -32,8 +32,11 @@ fn array_of(item: &str, bytes: usize) -> String {
     format!("[{}]", vec![item; bytes / (item.len() + 1)].join(","))
 }
 
-/// The promise is 50 ms and 32 MiB on an idle machine with an optimised build; tests have neither.
-const TIME_MAX: Duration = Duration::from_millis(500);
+/// What a patch may take, built for release. Tests are built with less optimisation.
+const TIME_MAX: Duration = Duration::from_millis(50);
+const SLACK: u32 = 4;
+/// Others may have the processor meanwhile: the quickest attempt counts.
+const ATTEMPTS: usize = 10;
 const MEMORY_BYTES_MAX: usize = 32 << 20;
 
 #[test]
@@ -45,23 +48,31 @@ fn patches_are_cheap_or_refused() {
 
 fn bombs_are_refused() {
     const MIB: usize = 1 << 20;
-    for (text, operation, count, kind) in [
+    for (text, operation, count, kind, slack) in [
         // 23 doublings would make 33 MB of 900 bytes.
         (
             r#"{"a":["x"]}"#.to_owned(),
             r#"{"op":"copy","from":"/a","path":"/a/-"}"#,
             23,
             PatchErrorKind::TooMuchCloned,
+            1,
         ),
         // 6,000 documents in each other would take minutes.
-        ("{}".to_owned(), r#"{"op":"copy","from":"","path":"/a"}"#, 6_000, PatchErrorKind::TooManyOperations),
-        ("{}".to_owned(), r#"{"op":"copy","from":"","path":"/a"}"#, 1_000, PatchErrorKind::TooDeep),
+        (
+            "{}".to_owned(),
+            r#"{"op":"copy","from":"","path":"/a"}"#,
+            6_000,
+            PatchErrorKind::TooManyOperations,
+            1,
+        ),
+        ("{}".to_owned(), r#"{"op":"copy","from":"","path":"/a"}"#, 1_000, PatchErrorKind::TooDeep, 1),
         // Long texts are copied cheaply, but the document grows.
         (
             format!("[{:?}]", "x".repeat(MIB)),
             r#"{"op":"copy","from":"/0","path":"/-"}"#,
             1_000,
             PatchErrorKind::TooLarge,
+            1,
         ),
         // Copies that replace each other leave it as it is.
         (
@@ -69,19 +80,30 @@ fn bombs_are_refused() {
             r#"{"op":"copy","from":"/a","path":"/b"}"#,
             1_000,
             PatchErrorKind::TooMuchCloned,
+            1,
         ),
         // A thousand times, millions of elements would make way.
-        (array_of("0", 8 * MIB), r#"{"op":"remove","path":"/0"}"#, 1_000, PatchErrorKind::TooMuchDisturbed),
+        (
+            array_of("0", 8 * MIB),
+            r#"{"op":"remove","path":"/0"}"#,
+            1_000,
+            PatchErrorKind::TooMuchDisturbed,
+            SLACK,
+        ),
     ] {
         let mut document = document(&text);
         let before = document.bytes();
         let patch = repeated(operation, count);
-        let (result, time, memory) = cost(|| document.apply(&patch, &PatchLimits::default()));
-        let error = result.expect_err("a bomb is refused");
-        assert_eq!(error.kind(), kind, "{operation}");
-        assert!(time < TIME_MAX, "{time:?} for {count} times {operation}");
-        assert!(memory < MEMORY_BYTES_MAX, "{memory} bytes for {count} times {operation}");
-        assert_eq!(document.bytes(), before);
+        let mut quickest = Duration::MAX;
+        for _ in 0..ATTEMPTS {
+            let (result, time, memory) = cost(|| document.apply(&patch, &PatchLimits::default()));
+            let error = result.expect_err("a bomb is refused");
+            assert_eq!(error.kind(), kind, "{operation}");
+            assert!(memory < MEMORY_BYTES_MAX, "{memory} bytes for {count} times {operation}");
+            assert_eq!(document.bytes(), before);
+            quickest = quickest.min(time);
+        }
+        assert!(quickest < slack * TIME_MAX, "{quickest:?} for {count} times {operation}");
     }
 }
 
@@ -101,7 +123,7 @@ fn a_small_patch_of_a_large_document_is_cheap() {
         let patch = repeated(operation, 1);
         let apply = |_| drop(document.apply(&patch, &PatchLimits::default()));
         let ((), time, memory) = cost(|| (0..100).for_each(apply));
-        assert!(time < TIME_MAX, "{time:?} for {operation}");
+        assert!(time < 10 * TIME_MAX, "{time:?} for {operation}");
         assert!(memory < 4_096, "{memory} bytes for {operation}");
     }
     assert_eq!(document.bytes(), document.to_json().as_str().len());

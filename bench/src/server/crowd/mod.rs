@@ -12,7 +12,7 @@ pub(super) use apart::leave_the_first;
 pub(super) use followers::followers;
 pub(super) use noisy::noisy;
 pub(super) use overload::overload;
-pub(super) use slow::slow;
+pub(super) use slow::{heads, slow};
 pub(super) use transfer::transfer;
 
 use crate::disk::Folder;

@@ -15,30 +15,67 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// How many connections are slow: half in what they send, half in what they read.
-const SLOW: usize = 1_000;
-/// How long they wait between two bytes.
+/// How long slow ones wait between two bytes.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How many clients are not slow.
 const CLIENTS: usize = 16;
 
-/// What others notice of them.
+/// How many are slow, half in what they send, half in what they read.
+const SLOW: usize = 1_000;
+/// How many send a head that does not end, as in a Slowloris attack.
+const HEADS: usize = 10_000;
+/// There must be room for the others beside them.
+const HEADS_SETTINGS: &str = "http.connections_max = 12000";
+
+/// What others notice of those who send and read slowly.
 pub(in crate::server) fn slow(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Table> {
-    let program = Program::start(stage, "slow", "")?;
+    Ok(Table {
+        title: format!("Slow connections: {SLOW} beside {CLIENTS} others"),
+        note: format!(
+            "Half of them send a request a byte a second, half ask for a run and read a byte of it a second. Those who are let go come again. \
+             Goodput is what the others get, against the mean of before and after. {}",
+            stage.processors()
+        ),
+        ..beside(stage, crowd, "slow", "", SLOW, |number| number % 2 == 1)?
+    })
+}
+
+/// What others notice of those who send heads that do not end.
+pub(in crate::server) fn heads(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Table> {
+    Ok(Table {
+        title: format!("Heads without end: {HEADS} connections beside {CLIENTS} others"),
+        note: format!(
+            "They send a request a byte a second, and those who are let go come again. Goodput is what the others get, against the mean of before and after. {}",
+            stage.processors()
+        ),
+        ..beside(stage, crowd, "heads", HEADS_SETTINGS, HEADS, |_| false)?
+    })
+}
+
+/// What others get before and beside so many slow ones, some of which read. Without title and note.
+fn beside(
+    stage: &Stage<'_>,
+    crowd: Crowd,
+    name: &str,
+    settings: &str,
+    count: usize,
+    does_read: fn(usize) -> bool,
+) -> io::Result<Table> {
+    let program = Program::start(stage, name, settings)?;
     let (asker, address) = (Asker::new(program.address, "anybody"), program.address);
     let time = crowd.time.min(Duration::from_secs(10));
-    let calm = stage.world.block_on(asker.closed_loop(CLIENTS, time))?;
+    let calm = || stage.world.block_on(asker.closed_loop(CLIENTS, time));
+    let calm_before = calm()?;
     let [before, _] = program.memory()?;
     let (busy, peak) = stage.world.block_on(async {
         let mut slow = JoinSet::new();
-        for number in 0..SLOW {
+        for number in 0..count {
             slow.spawn(async move {
                 // That one is let go is what it has deserved; the next comes in its place.
                 loop {
-                    let _ = if number % 2 == 0 {
-                        send_slowly(address).await
-                    } else {
-                        read_slowly(address, number).await
+                    let _ = match does_read(number) {
+                        false => send_slowly(address).await,
+                        true => read_slowly(address, number).await,
                     };
                     sleep(PAUSE).await;
                 }
@@ -48,15 +85,13 @@ pub(in crate::server) fn slow(stage: &Stage<'_>, crowd: Crowd) -> io::Result<Tab
         let busy = asker.closed_loop(CLIENTS, crowd.time).await?;
         Ok::<_, io::Error>((busy, program.memory()?[1]))
     })?;
-    let goodput = busy.per_second(crowd.time) / calm.per_second(time);
-    let (usual, times) = (Quantiles::of(calm.done), Quantiles::of(busy.done));
+    // As with overload: the machine is not as quick at any time.
+    let capacity = f64::midpoint(calm_before.per_second(time), calm()?.per_second(time));
+    let goodput = busy.per_second(crowd.time) / capacity;
+    let (usual, times) = (Quantiles::of(calm_before.done), Quantiles::of(busy.done));
     Ok(Table {
-        title: format!("Slow connections: {SLOW} beside {CLIENTS} others"),
-        note: format!(
-            "Half of them send a request a byte a second, half ask for a run and read a byte of it a second. Those who are let go come again. \
-             Goodput is what the others get, against before. {}",
-            stage.processors()
-        ),
+        title: String::new(),
+        note: String::new(),
         columns: columns(&[
             "goodput",
             "p50 ms before",

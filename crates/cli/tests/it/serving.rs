@@ -7,6 +7,7 @@ mod canary;
 pub(crate) mod client;
 mod crowd;
 mod evidence;
+mod foreign;
 mod full;
 mod hostile;
 mod kill;

@@ -132,7 +132,7 @@ impl Client {
         runs.map(|run| (text(&run["runId"]), text(&run["status"]))).collect()
     }
 
-    async fn post(self, path: &str, headers: &[(&str, &str)], body: &Value) -> Asked {
+    pub(crate) async fn post(self, path: &str, headers: &[(&str, &str)], body: &Value) -> Asked {
         let mut request = Request::post(path).header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -140,7 +140,7 @@ impl Client {
         self.ask(request, body.to_string()).await
     }
 
-    async fn ask(self, request: Builder, body: String) -> Asked {
+    pub(crate) async fn ask(self, request: Builder, body: String) -> Asked {
         let asked = async { Answer::over(TcpStream::connect(self.address).await?, request, body).await };
         timeout(PATIENCE, asked).await.expect("an answer in time")
     }
