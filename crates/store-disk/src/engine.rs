@@ -176,6 +176,13 @@ impl Core {
         overlay
     }
 
+    /// The same, to move data by. An error if something that is durable is missing there.
+    pub(crate) fn whole_overlay(&self) -> Result<MutexGuard<'_, Overlay>, &'static str> {
+        let overlay = self.overlay();
+        // Looked at with the overlay in hand: who fails to take something in says so before others get it.
+        self.broken().map_or(Ok(overlay), Err)
+    }
+
     /// Why nothing may be written by what is known here, if it may not.
     fn broken(&self) -> Option<&'static str> {
         self.is_broken
@@ -303,15 +310,12 @@ impl Engine {
         left: &mut Option<Changes>,
         at_once: impl FnOnce(&mut Overlay),
     ) -> Result<usize, CatalogueError> {
-        if let Some(broken) = self.core.broken() {
-            return Err(std::io::Error::other(broken).into());
-        }
         if let Some(changes) = left {
             self.catalogue.apply(changes)?;
             *left = None;
         }
         let (mut changes, deltas) = {
-            let mut overlay = self.core.overlay();
+            let mut overlay = self.core.whole_overlay().map_err(std::io::Error::other)?;
             at_once(&mut overlay);
             if !overlay.is_dirty() {
                 return Ok(0);

@@ -78,7 +78,8 @@ impl Engine {
         let unsealed_sources: Vec<u64> =
             sources.iter().copied().filter(|one| !sealed.contains(one)).collect();
         let (unsealed, threads_end) = {
-            let overlay = self.core.overlay();
+            let overlay = self.core.whole_overlay();
+            let overlay = overlay.map_err(|broken| Error::Unavailable(broken.to_owned()))?;
             (overlay.unsealed.before(segment_end), overlay.threads_end)
         };
         let index = match unsealed_sources.is_empty() {

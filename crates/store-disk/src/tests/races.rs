@@ -2,8 +2,13 @@
 
 use super::script::{Step, run, thread};
 use super::sim::open;
+use crate::done::Done;
+use crate::engine::Pending;
 use crate::fs::sim::SimDisk;
-use crate::overlay::View;
+use crate::journal::{Committed, Frames, Position, Submission};
+use crate::overlay::{View, Write};
+use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, mpsc};
 use threadline_log::store::Append;
 use threadline_log::{AppendKey, Epoch, Error, NewRecord, RunNo, Store, Timestamp};
@@ -121,4 +126,36 @@ async fn nothing_is_sealed_once_others_may_have_the_store() {
     let refused = store.engine.seal(active, true).unwrap_err();
     assert_eq!(refused.to_string(), "unavailable: the store is closed");
     assert_eq!(open(&disk).unwrap().1.damages, []);
+}
+
+#[tokio::test]
+async fn nothing_is_moved_or_written_once_something_durable_could_not_be_taken_in() {
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    run(&store, 0, Step::Open("a", "a0")).await.unwrap();
+    let active = store.engine.journal.rotate().unwrap();
+    let core = &store.engine.core;
+    let pending = Pending {
+        core: Arc::clone(core),
+        write: Write { thread: 0, items: SmallVec::new() },
+        frames: Frames::default(),
+        done: Done::new(),
+    };
+    let start = Position { segment: 1, byte: 0 };
+    // Nobody has admitted it, which cannot be: whoever takes it in finds less than nothing on its way.
+    Arc::new(pending).complete(Ok(Committed { group: 9, start, is_last: true }));
+    // That is us, or the thread that keeps the catalogue.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(core.overlay())));
+    assert!(core.whole_overlay().is_err());
+    assert!(store.engine.flush().is_err());
+    assert!(store.engine.seal(active, true).is_err());
+    let refused = store.append(Append { key: None, ..keyed() }).await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "unavailable: what is durable could not be taken in: open the store again"
+    );
+    store.close().await;
+    drop(store);
+    let (store, _) = open(&disk).unwrap();
+    assert_eq!(store.thread(&thread("a")).await.unwrap().runs, 1);
 }
