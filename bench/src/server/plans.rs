@@ -128,7 +128,7 @@ pub fn report(
     }
     let program =
         program.ok_or_else(|| io::Error::other("--program is missing: the server, built for release"));
-    let crowd: [(Part, fn(&Stage<'_>, Crowd) -> io::Result<Table>); 6] = [
+    let crowd: [(Part, Measure); 6] = [
         (Part::Followers, followers),
         (Part::Overload, overload),
         (Part::Noisy, noisy),
@@ -149,6 +149,9 @@ pub fn report(
     }
     Ok(Report::new(tables, AIMS))
 }
+
+/// Measures something that many do at once.
+type Measure = fn(&Stage<'_>, Crowd) -> io::Result<Table>;
 
 /// In the order of the rows.
 pub(super) const OURS: &str = "Threadline";
