@@ -31,7 +31,7 @@ pub use agents::Agents;
 pub use app::App;
 pub use error::{Code, Refusal};
 pub use input::Input;
-pub use listener::{serve, serve_with};
+pub use listener::{listen, serve, serve_with};
 pub use routes::{Endpoint, description, endpoints, router};
 pub use settings::Settings;
 pub use upkeep::keep_up;

@@ -23,8 +23,7 @@ use threadline_log::clock::Clock;
 use threadline_log::{Engine, MemoryStore, Options, Store};
 use threadline_server::access::{Authority, watch};
 use threadline_server::settings::{Inspector, Mode, RunSettings};
-use threadline_server::{App, Settings, keep_up, router, serve_with};
-use tokio::net::TcpListener;
+use threadline_server::{App, Settings, keep_up, listen, router, serve_with};
 use traces::Traces;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -136,8 +135,7 @@ impl Kept {
 
 async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let agents = agents::of(&config.settings)?;
-    let listener = TcpListener::bind(config.listen)
-        .await
+    let listener = listen(config.listen)
         .map_err(|error| Failure::Environment(format!("cannot listen on {}: {error}", config.listen)))?;
     let address = listener.local_addr().map_err(Failure::write)?;
     let Kept { store, clock, on_disk } = Kept::open(config).await?;

@@ -21,16 +21,35 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use unread::Unread;
 
+/// How many connections may wait to be taken, as far as the system lets them (`net.core.somaxconn`). Of those that are too many some
+/// are lost in silence: to their clients they are made, and nobody here ever hears of them. 128, which is usual, are soon there in a rush.
+const WAITING_MAX: u32 = 4096;
+
 /// How long nothing is accepted after accepting has failed, which most often is for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long connections have to end when the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Listens at an address, with room for many who come at once.
+///
+/// # Errors
+/// What the system says: the address is in use, or is not one of this machine.
+///
+/// # Panics
+/// Outside of a runtime of tokio's with I/O.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A server that is started again must not wait for the connections of the last one to be forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_MAX)
+}
 
 /// Serves until `stop`, then ends runs and streams, and returns.
 ///
@@ -121,4 +140,24 @@ fn refuse(stream: &TcpStream) {
     );
     // If it does not take this, it sees that it is closed.
     let _ = stream.try_write(answer.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn many_may_wait_to_be_taken() {
+        let system = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
+        let room = system.and_then(|text| text.trim().parse().ok()).unwrap_or(usize::MAX);
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..room.min(500) {
+            waiting.push(TcpStream::connect(address).await.unwrap());
+        }
+        for stream in waiting {
+            assert_eq!(listener.accept().await.unwrap().1, stream.local_addr().unwrap());
+        }
+    }
 }
