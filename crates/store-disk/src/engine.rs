@@ -1,7 +1,8 @@
-//! What a store is made of, and the work that goes on behind it.
+//! What a store is made of.
 
 use crate::ailments::Ailments;
 use crate::catalogue::{Catalogue, CatalogueError, Changes};
+use crate::chores::Chores;
 use crate::dirs::Directories;
 use crate::done::Done;
 use crate::fs::DirLock;
@@ -12,25 +13,16 @@ use crate::overlay::{Overlay, Write, find_words};
 use crate::seal::SealError;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::Waker;
-use std::time::Duration;
 use threadline_log::thread::Usage;
 use threadline_log::{Error, Scope};
 use tokio::sync::watch;
 
-/// How long the catalogue may lag behind when nobody asks: what comes meanwhile is taken in at once.
-const CATALOGUE_LAG: Duration = Duration::from_millis(200);
-
-/// How much longer it may lag behind for each thread that it took in the last time, up to the most: each costs it some 30 µs of a
-/// processor that appends need, and a thread that goes on is taken in again every time.
-const CATALOGUE_LAG_PER_THREAD: Duration = Duration::from_millis(1);
-const CATALOGUE_LAG_MAX: Duration = Duration::from_secs(1);
-
 /// So many writes become visible, and those who wait for them are told, before the next ones do.
 const ARRIVALS_AT_ONCE: usize = 64;
 
-const CLOSED: &str = "the store is closed";
+pub(crate) const CLOSED: &str = "the store is closed";
 
 /// The parts of a store.
 #[derive(Debug)]
@@ -93,8 +85,7 @@ pub(crate) struct Core {
     arrived: Mutex<Vec<(Arc<Pending>, Committed)>>,
     /// Something durable was not taken in, so that nothing may be written, and nothing sealed, by what is known here.
     is_broken: AtomicBool,
-    chores: Mutex<Chores>,
-    wake: Condvar,
+    pub(crate) chores: Chores,
 }
 
 /// A write on its way. The journal has it, and who waits for it.
@@ -140,14 +131,6 @@ impl Drop for LastArrivals {
     }
 }
 
-#[derive(Debug, Default)]
-struct Chores {
-    is_dirty: bool,
-    /// The newest segment that has entries.
-    segment: u64,
-    is_stopped: bool,
-}
-
 impl Core {
     pub(crate) fn new(overlay: Overlay) -> Self {
         Self {
@@ -156,8 +139,7 @@ impl Core {
             arriving: Mutex::default(),
             arrived: Mutex::default(),
             is_broken: AtomicBool::new(false),
-            chores: Mutex::default(),
-            wake: Condvar::new(),
+            chores: Chores::default(),
         }
     }
 
@@ -194,10 +176,6 @@ impl Core {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn chores(&self) -> MutexGuard<'_, Chores> {
-        self.chores.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes in what is durable, and tells who waits for it. Who looks at the overlay from then on finds it there.
     fn arrive(&self, pending: &Arc<Pending>, committed: Committed) {
         let Committed { is_last, start, .. } = committed;
@@ -212,7 +190,7 @@ impl Core {
             waiting.extend(arriving.iter().filter_map(|(pending, _)| pending.done.end(Ok(()))));
             arrived.append(&mut arriving);
         }
-        self.note_commit(start.segment);
+        self.chores.note_commit(start.segment);
         self.completed.send_modify(|count| *count += 1);
         waiting.into_iter().for_each(Waker::wake);
     }
@@ -223,46 +201,6 @@ impl Core {
         if let Some(waiting) = pending.done.end(Err(error)) {
             waiting.wake();
         }
-    }
-
-    /// Tells the background that something became durable in a segment.
-    pub(crate) fn note_commit(&self, segment: u64) {
-        let mut chores = self.chores();
-        let news = !chores.is_dirty || segment > chores.segment;
-        chores.is_dirty = true;
-        chores.segment = chores.segment.max(segment);
-        drop(chores);
-        if news {
-            self.wake.notify_all();
-        }
-    }
-
-    /// Ends the work in the background.
-    pub(crate) fn stop(&self) {
-        self.chores().is_stopped = true;
-        self.wake.notify_all();
-    }
-
-    /// Waits until there is something for the catalogue, and a little longer. False if it is to end.
-    fn wait_for_changes(&self, lag: Duration) -> bool {
-        let mut chores = self.chores();
-        while !chores.is_dirty && !chores.is_stopped {
-            chores = self.wake.wait(chores).unwrap_or_else(PoisonError::into_inner);
-        }
-        let stopped = |chores: &mut Chores| !chores.is_stopped;
-        let waited = self.wake.wait_timeout_while(chores, lag, stopped);
-        let (mut chores, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        chores.is_dirty = false;
-        !chores.is_stopped
-    }
-
-    /// Waits until a segment after this one has entries. None if it is to end.
-    fn wait_for_segment(&self, after: u64) -> Option<u64> {
-        let mut chores = self.chores();
-        while chores.segment <= after && !chores.is_stopped {
-            chores = self.wake.wait(chores).unwrap_or_else(PoisonError::into_inner);
-        }
-        (!chores.is_stopped).then_some(chores.segment)
     }
 }
 
@@ -401,42 +339,6 @@ impl Engine {
         let _sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::Release);
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-}
-
-/// Brings the catalogue up to date from time to time, until it is told to end.
-pub(crate) fn keep_catalogue(core: &Core, engine: &Weak<Engine>) {
-    let mut lag = CATALOGUE_LAG;
-    while core.wait_for_changes(lag) {
-        let Some(engine) = engine.upgrade() else { return };
-        // What it does not take now it gets the next time; whoever asks it for something is told.
-        let threads = u32::try_from(engine.flush().unwrap_or_default()).unwrap_or(u32::MAX);
-        lag = CATALOGUE_LAG_MAX.min(CATALOGUE_LAG + CATALOGUE_LAG_PER_THREAD.saturating_mul(threads));
-    }
-}
-
-/// Seals segments when they are full, until it is told to end.
-pub(crate) fn keep_sealing(core: &Core, engine: &Weak<Engine>) {
-    let_others_go_first();
-    let mut last = 0;
-    while let Some(segment) = core.wait_for_segment(last) {
-        last = segment;
-        let Some(engine) = engine.upgrade() else { return };
-        // The segments stay, and are tried again after the next one. Whoever asks for the store's health is told.
-        _ = engine.seal(segment, false);
-    }
-}
-
-/// A tenth of the share that others have: what waits to be sealed must not grow without end.
-#[cfg(target_os = "linux")]
-const SEALING_NICE: i32 = 10;
-
-/// Packing takes much of a processor, and nobody waits for it. On Linux priorities are those of threads.
-fn let_others_go_first() {
-    #[cfg(target_os = "linux")]
-    {
-        // Where it may not be, it goes on as it is.
-        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), SEALING_NICE);
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod ailments;
 mod catalogue;
+mod chores;
 mod dirs;
 pub mod doctor;
 mod done;

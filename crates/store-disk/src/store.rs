@@ -1,6 +1,7 @@
 //! The store.
 
-use crate::engine::{self, Engine};
+use crate::chores::{keep_catalogue, keep_sealing};
+use crate::engine::Engine;
 use crate::entry::{Attached, CHECKPOINT, FactEntry, OPENED};
 use crate::open::{DiskOptions, OpenError, OpenReport, open};
 use crate::overlay::View;
@@ -10,6 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use threadline_log::fact::Fact;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
@@ -26,6 +28,10 @@ pub struct DiskStore {
 }
 
 impl DiskStore {
+    /// How often a server lets it tidy up. Segments are sealed when they are full; to seal and erase what is in the last one means to
+    /// go on in another, for which a whole segment of zeros is written.
+    pub const TIDY_EVERY: Duration = Duration::from_hours(1);
+
     /// Opens a store, or makes one.
     ///
     /// Whoever executed the runs that went on when it was last used is gone: the engine closes them
@@ -37,10 +43,9 @@ impl DiskStore {
     pub fn open(options: &DiskOptions) -> Result<(Self, OpenReport), OpenError> {
         let (engine, report) = open(options)?;
         let store = Self { engine: Arc::new(engine), background: Mutex::default() };
-        for (name, work) in [
-            ("store-catalogue", engine::keep_catalogue as fn(&_, &_)),
-            ("store-sealing", engine::keep_sealing),
-        ] {
+        for (name, work) in
+            [("store-catalogue", keep_catalogue as fn(&_, &_)), ("store-sealing", keep_sealing)]
+        {
             let (core, engine) = (Arc::clone(&store.engine.core), Arc::downgrade(&store.engine));
             let builder = std::thread::Builder::new().name(name.to_owned());
             let thread = builder.spawn(move || work(&core, &engine))?;
@@ -57,7 +62,7 @@ impl DiskStore {
     }
 
     fn stop(&self) {
-        self.engine.core.stop();
+        self.engine.core.chores.stop();
         let threads = std::mem::take(&mut *self.background.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             // Its panic was printed, and what it did not do is done when the store is opened again.
@@ -245,7 +250,7 @@ impl Store for DiskStore {
     }
 
     async fn tidy(&self) -> Result<(), Error> {
-        Ok(self.engine.in_background(|engine| engine.tidy()).await??)
+        self.engine.core.chores.tidy().await
     }
 
     fn trouble(&self) -> Option<String> {
@@ -257,7 +262,7 @@ impl Store for DiskStore {
     }
 
     async fn close(&self) {
-        self.engine.core.stop();
+        self.engine.core.chores.stop();
         let closed = self.engine.in_background(|engine| {
             // What was committed is durable, whatever becomes of this.
             _ = engine.journal.close();

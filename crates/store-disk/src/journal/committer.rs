@@ -14,6 +14,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// The keeper is told of what is used in steps of this size.
+const USE_STEP_BYTES: u32 = 128 << 10;
+
 /// The segment that takes groups, and where the next one goes.
 #[derive(Debug)]
 pub(super) struct Active {
@@ -191,11 +194,15 @@ impl Committer {
         file.write_all_at(&self.buffer, at.byte.into())
             .map_err(|e| self.shared.failed("a write", at.segment, e))?;
         file.sync_data().map_err(|e| self.shared.failed("a sync", at.segment, e))?;
+        let before = active.end;
         active.end += in_segment(self.buffer.len());
         active.group += 1;
         active.watermark = Position { byte: active.end, ..at };
         active.is_closed = entries == 0;
         active.segment.end.store(active.end, Ordering::Release);
+        if before / USE_STEP_BYTES < active.end / USE_STEP_BYTES {
+            self.keeper.note_use();
+        }
         Ok(())
     }
 

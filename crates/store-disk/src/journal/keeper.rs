@@ -16,6 +16,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// the committer for long.
 const ZEROS_BYTES: usize = 256 << 10;
 const ZEROS_SYNC_BYTES: usize = 1 << 20;
+/// A spare is made as the active segment is used, so many times as fast: groups wait for the disk behind zeros, and a few a little is
+/// better than many in a row. It is whole when the segment is half full.
+const ZEROS_AHEAD: u64 = 2;
 
 #[derive(Debug, Default)]
 enum Spare {
@@ -32,6 +35,8 @@ struct Chores {
     /// Segments that need one, with what it holds if that is known.
     sidecars: VecDeque<(u64, Option<SidecarBuilder>)>,
     is_stopped: bool,
+    /// Somebody waits for the spare.
+    is_urgent: bool,
     /// A chore is being done.
     is_busy: bool,
     /// Why the last chore that failed did.
@@ -43,6 +48,14 @@ struct Chores {
 pub(super) struct Keeper {
     chores: Mutex<Chores>,
     changed: Condvar,
+}
+
+impl Chores {
+    fn note(&mut self, done: io::Result<()>) {
+        if let Err(error) = done {
+            self.trouble = Some(error.to_string());
+        }
+    }
 }
 
 enum Chore {
@@ -87,13 +100,46 @@ impl Keeper {
     pub(super) fn take_spare(&self, shared: &Shared) -> io::Result<Arc<dyn DiskFile>> {
         let mut chores = self.lock();
         while matches!(chores.spare, Spare::Preparing) {
+            chores.is_urgent = true;
+            self.changed.notify_all();
             chores = self.wait(chores);
         }
+        chores.is_urgent = false;
         if let Spare::Ready(file) = std::mem::take(&mut chores.spare) {
             return Ok(file);
         }
         drop(chores);
-        zeroed_file(&*shared.disk, shared.segment_bytes, &|| ())
+        zeroed_file(&*shared.disk, shared.segment_bytes, &|_| Ok(()))
+    }
+
+    /// Told when some more of the active segment is used.
+    pub(super) fn note_use(&self) {
+        // Whoever looks at how much it is, to wait for more, has this.
+        drop(self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Waits until so much of a spare should be there. Meanwhile there is time for sidecars.
+    fn pace(&self, shared: &Shared, bytes: u64) -> io::Result<()> {
+        let mut chores = self.lock();
+        loop {
+            if chores.is_stopped {
+                return Err(io::Error::new(io::ErrorKind::Interrupted, "the journal is closed"));
+            }
+            if chores.is_urgent || bytes <= ZEROS_SYNC_BYTES as u64 + ZEROS_AHEAD * shared.used() {
+                return Ok(());
+            }
+            chores = match chores.sidecars.pop_front() {
+                Some((segment, known)) => {
+                    drop(chores);
+                    let written = write_sidecar(shared, segment, known);
+                    let mut chores = self.lock();
+                    chores.note(written);
+                    chores
+                }
+                None => self.wait(chores),
+            };
+        }
     }
 
     /// Does chores until it is stopped. A spare goes first: the committer may wait for it.
@@ -101,11 +147,13 @@ impl Keeper {
         while let Some(chore) = self.next() {
             let done = match chore {
                 Chore::Spare => {
-                    let made = zeroed_file(&*shared.disk, shared.segment_bytes, &|| give_way(shared));
+                    let made =
+                        zeroed_file(&*shared.disk, shared.segment_bytes, &|bytes| self.pace(shared, bytes));
                     let mut chores = self.lock();
                     // If it failed, the committer tries for itself when it needs one, and the error is its.
                     let (spare, done) = match made {
                         Ok(file) => (Spare::Ready(file), Ok(())),
+                        Err(_) if chores.is_stopped => (Spare::None, Ok(())),
                         Err(error) => (Spare::None, Err(error)),
                     };
                     chores.spare = spare;
@@ -115,9 +163,7 @@ impl Keeper {
             };
             let mut chores = self.lock();
             chores.is_busy = false;
-            if let Err(error) = done {
-                chores.trouble = Some(error.to_string());
-            }
+            chores.note(done);
             drop(chores);
             self.changed.notify_all();
         }
@@ -147,31 +193,27 @@ impl Keeper {
     #[cfg(test)]
     pub(super) fn settle(&self) {
         let mut chores = self.lock();
+        chores.is_urgent = true;
+        self.changed.notify_all();
         while chores.is_busy || !chores.sidecars.is_empty() || matches!(chores.spare, Spare::Wanted) {
             chores = self.wait(chores);
         }
     }
 }
 
-/// Lets others have the processor, unless the spare will soon be needed.
-fn give_way(shared: &Shared) {
-    let segments = shared.segments();
-    let used = segments.live.values().next_back().map_or(0, |active| active.end.load(Ordering::Relaxed));
-    drop(segments);
-    if used < shared.segment_bytes / 2 {
-        std::thread::yield_now();
-    }
-}
-
-/// `pause` is called between pieces.
-fn zeroed_file(disk: &dyn Disk, bytes: u32, pause: &dyn Fn()) -> io::Result<Arc<dyn DiskFile>> {
+/// `pace` is called before each piece, with how much there will be then.
+fn zeroed_file(
+    disk: &dyn Disk,
+    bytes: u32,
+    pace: &dyn Fn(u64) -> io::Result<()>,
+) -> io::Result<Arc<dyn DiskFile>> {
     // Whatever became of an earlier attempt, its file is not used again.
     match disk.remove(SPARE_NAME) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let file = disk.create(SPARE_NAME)?;
-    if let Err(error) = fill_with_zeros(&*file, bytes, pause) {
+    if let Err(error) = fill_with_zeros(&*file, bytes, pace) {
         drop(file);
         // Half a spare is of no use, and may be what fills the disk.
         _ = disk.remove(SPARE_NAME);
@@ -180,17 +222,17 @@ fn zeroed_file(disk: &dyn Disk, bytes: u32, pause: &dyn Fn()) -> io::Result<Arc<
     Ok(file)
 }
 
-fn fill_with_zeros(file: &dyn DiskFile, bytes: u32, pause: &dyn Fn()) -> io::Result<()> {
+fn fill_with_zeros(file: &dyn DiskFile, bytes: u32, pace: &dyn Fn(u64) -> io::Result<()>) -> io::Result<()> {
     let zeros = vec![0; ZEROS_BYTES.min(bytes as usize)];
     let mut at = 0;
     while at < bytes as usize {
         let piece = zeros.len().min(bytes as usize - at);
+        pace((at + piece) as u64)?;
         file.write_all_at(&zeros[..piece], at as u64)?;
         at += piece;
         if at.is_multiple_of(ZEROS_SYNC_BYTES) {
             file.sync_data()?;
         }
-        pause();
     }
     file.sync_data()
 }
@@ -211,7 +253,7 @@ pub(super) fn put_into_service(
 
 /// Makes a new segment on the spot and puts it into service.
 pub(super) fn new_segment(disk: &dyn Disk, header: Header) -> io::Result<Arc<Segment>> {
-    let file = zeroed_file(disk, header.segment_bytes, &|| ())?;
+    let file = zeroed_file(disk, header.segment_bytes, &|_| Ok(()))?;
     put_into_service(disk, file, header)
 }
 

@@ -7,7 +7,7 @@ use super::header::Header;
 use crate::fs::{Disk, DiskFile};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A live segment.
@@ -72,6 +72,12 @@ impl Shared {
 
     pub(super) fn segments_mut(&self) -> RwLockWriteGuard<'_, Segments> {
         self.segments.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How much of the active segment is used.
+    pub(super) fn used(&self) -> u64 {
+        let segments = self.segments();
+        segments.live.values().next_back().map_or(0, |active| active.end.load(Ordering::Acquire).into())
     }
 
     pub(super) fn naming(&self) -> MutexGuard<'_, ()> {
