@@ -332,10 +332,10 @@ impl Journal {
         }
     }
 
-    /// Waits until the keeper has nothing to do.
+    /// Waits until the keeper has nothing to do for now.
     #[cfg(test)]
     pub(crate) fn settle(&self) {
-        self.keeper.settle();
+        self.keeper.settle(&self.shared);
     }
 }
 

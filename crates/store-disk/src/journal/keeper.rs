@@ -39,6 +39,8 @@ struct Chores {
     is_urgent: bool,
     /// A chore is being done.
     is_busy: bool,
+    /// The spare may not have so many bytes yet.
+    held_back: Option<u64>,
     /// Why the last chore that failed did.
     trouble: Option<String>,
 }
@@ -126,19 +128,20 @@ impl Keeper {
             if chores.is_stopped {
                 return Err(io::Error::new(io::ErrorKind::Interrupted, "the journal is closed"));
             }
-            if chores.is_urgent || bytes <= ZEROS_SYNC_BYTES as u64 + ZEROS_AHEAD * shared.used() {
+            chores.held_back = None;
+            if chores.is_urgent || !is_too_early(shared, bytes) {
                 return Ok(());
             }
-            chores = match chores.sidecars.pop_front() {
-                Some((segment, known)) => {
-                    drop(chores);
-                    let written = write_sidecar(shared, segment, known);
-                    let mut chores = self.lock();
-                    chores.note(written);
-                    chores
-                }
-                None => self.wait(chores),
-            };
+            if let Some((segment, known)) = chores.sidecars.pop_front() {
+                drop(chores);
+                let written = write_sidecar(shared, segment, known);
+                chores = self.lock();
+                chores.note(written);
+            } else {
+                chores.held_back = Some(bytes);
+                self.changed.notify_all();
+                chores = self.wait(chores);
+            }
         }
     }
 
@@ -189,16 +192,24 @@ impl Keeper {
         }
     }
 
-    /// Waits until there is nothing to do.
+    /// Waits until there is nothing to do for now.
     #[cfg(test)]
-    pub(super) fn settle(&self) {
+    pub(super) fn settle(&self, shared: &Shared) {
         let mut chores = self.lock();
-        chores.is_urgent = true;
-        self.changed.notify_all();
-        while chores.is_busy || !chores.sidecars.is_empty() || matches!(chores.spare, Spare::Wanted) {
+        let is_held_back =
+            |chores: &Chores| chores.held_back.is_some_and(|bytes| is_too_early(shared, bytes));
+        while (chores.is_busy && !is_held_back(&chores))
+            || !chores.sidecars.is_empty()
+            || matches!(chores.spare, Spare::Wanted)
+        {
             chores = self.wait(chores);
         }
     }
+}
+
+/// Whether a spare need not have so many bytes yet.
+fn is_too_early(shared: &Shared, bytes: u64) -> bool {
+    bytes > ZEROS_SYNC_BYTES as u64 + ZEROS_AHEAD * shared.used()
 }
 
 /// `pace` is called before each piece, with how much there will be then.

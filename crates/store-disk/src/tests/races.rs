@@ -129,6 +129,21 @@ async fn nothing_is_sealed_once_others_may_have_the_store() {
 }
 
 #[tokio::test]
+async fn all_who_wait_for_tidying_are_told_and_nobody_waits_when_it_is_closed() {
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    for step in [Step::Open("a", "a0"), Step::End("a", 0)] {
+        run(&store, 0, step).await.unwrap();
+    }
+    let (one, two) = tokio::join!(store.tidy(), store.tidy());
+    (one.unwrap(), two.unwrap());
+    assert_eq!(store.engine.catalogue.files().unwrap().len(), 1, "it is sealed");
+    store.close().await;
+    let refused = store.tidy().await.unwrap_err();
+    assert_eq!(refused.to_string(), "unavailable: the store is closed");
+}
+
+#[tokio::test]
 async fn nothing_is_moved_or_written_once_something_durable_could_not_be_taken_in() {
     let disk = SimDisk::new();
     let (store, _) = open(&disk).unwrap();

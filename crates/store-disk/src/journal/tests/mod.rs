@@ -7,5 +7,6 @@ mod faults;
 mod history;
 mod release;
 mod sidecars;
+mod spare;
 
 pub(super) use history::{Told, sized_frames};

@@ -1,0 +1,56 @@
+//! The next segment is made as the active one is used.
+
+use super::history::{create, sized_frames, submit};
+use crate::fs::Disk;
+use crate::fs::sim::SimDisk;
+use crate::journal::Journal;
+use crate::journal::format::SPARE_NAME;
+
+const MIB: usize = 1 << 20;
+const SEGMENT_BYTES: u32 = 8 << 20;
+/// What one entry is longer than that is less than a thousandth.
+const ENTRY_BYTES: usize = 256 << 10;
+
+fn commit(journal: &Journal) {
+    submit(journal, sized_frames(ENTRY_BYTES)).recv().unwrap().unwrap();
+}
+
+#[test]
+fn a_spare_grows_with_what_is_used_and_is_whole_when_it_is_needed() {
+    let disk = SimDisk::new();
+    let journal = create(&disk, SEGMENT_BYTES);
+    for entries in 1..10 {
+        commit(&journal);
+        journal.settle();
+        assert_eq!(disk.bytes(SPARE_NAME).len(), MIB + 2 * entries * ENTRY_BYTES, "entries={entries}");
+    }
+    // Whoever needs it now gets it now.
+    assert_eq!(journal.rotate().unwrap(), 2);
+    assert_eq!(disk.bytes("seg-0000000000000002.log").len(), 8 * MIB);
+    for _ in 0..40 {
+        commit(&journal);
+    }
+    assert_eq!(journal.segments().len(), 3, "and so on");
+}
+
+#[test]
+fn sidecars_do_not_wait_for_a_spare() {
+    let disk = SimDisk::new();
+    let journal = create(&disk, SEGMENT_BYTES);
+    commit(&journal);
+    journal.rotate().unwrap();
+    journal.settle();
+    assert!(disk.bytes(SPARE_NAME).len() < 8 * MIB);
+    assert!(!disk.bytes("seg-0000000000000001.idx").is_empty());
+}
+
+#[test]
+fn closing_does_not_wait_for_a_spare() {
+    let disk = SimDisk::new();
+    let journal = create(&disk, SEGMENT_BYTES);
+    commit(&journal);
+    journal.settle();
+    journal.close().unwrap();
+    assert!(!disk.list().unwrap().iter().any(|name| name == SPARE_NAME));
+    assert_eq!(journal.health().background, None, "nothing is wrong");
+}
