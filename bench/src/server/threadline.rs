@@ -7,14 +7,17 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use threadline_log::Engine;
 use threadline_server::agents::Upstream;
 use threadline_server::settings::AgentSettings;
-use threadline_server::{Agents, App, Settings, Upkeep, keep_up, serve};
-use threadline_store_disk::DiskStore;
+use threadline_server::{Agents, App, Settings, keep_up, serve};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// How often abandoned runs are looked for, as in the binary.
+const UPKEEP: Duration = Duration::from_secs(1);
 
 /// A server on a store on disk.
 pub(super) struct Threadline {
@@ -43,10 +46,7 @@ impl Threadline {
             let listener = listener().await?;
             let address = listener.local_addr()?;
             let app = App::new(engine.clone(), agents, settings);
-            tokio::spawn(keep_up(
-                app.clone(),
-                Upkeep { tidy_every: DiskStore::TIDY_EVERY, ..Upkeep::default() },
-            ));
+            tokio::spawn(keep_up(app.clone(), UPKEEP));
             let stopped = async move {
                 // That nobody can stop it any more is a reason to stop as well.
                 let _ = stopped.await;

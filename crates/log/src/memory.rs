@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A store in memory.
 #[derive(Debug, Default)]
@@ -286,6 +287,10 @@ impl Store for MemoryStore {
 
     async fn tidy(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn tidy_every(&self) -> Duration {
+        Duration::from_hours(1)
     }
 
     fn trouble(&self) -> Option<String> {

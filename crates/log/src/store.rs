@@ -12,6 +12,7 @@ use bytes::Bytes;
 use std::fmt;
 use std::ops::Range;
 use std::pin::Pin;
+use std::time::Duration;
 
 /// For how long the keys of appends are kept when their run has ended. All of them are while it goes on; later they go when the
 /// next run is opened, so that a thread does not hold the keys of all its past.
@@ -282,6 +283,9 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// Rewrites what is settled in its compact form, and gives back space that is no longer needed.
     async fn tidy(&self) -> Result<(), Error>;
+
+    /// How often that is worth what it costs.
+    fn tidy_every(&self) -> Duration;
 
     /// What others tell, if several processes may write the store at once. None for one that a process has alone.
     fn shared(&self) -> Option<&dyn Shared> {

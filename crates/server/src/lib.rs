@@ -34,4 +34,4 @@ pub use input::Input;
 pub use listener::{listen, serve, serve_with};
 pub use routes::{Endpoint, description, endpoints, router};
 pub use settings::Settings;
-pub use upkeep::{Upkeep, keep_up};
+pub use upkeep::keep_up;

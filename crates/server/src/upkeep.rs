@@ -2,28 +2,15 @@
 
 use crate::app::App;
 use std::time::Duration;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
-/// How often what is done.
-#[derive(Clone, Copy, Debug)]
-pub struct Upkeep {
-    /// Runs whose writers are gone are looked for.
-    pub close_every: Duration,
-    /// The store may seal and erase.
-    pub tidy_every: Duration,
-}
+/// After what time it is tried again if the store could not seal and erase.
+const TIDY_AGAIN: Duration = Duration::from_secs(60);
 
-impl Default for Upkeep {
-    fn default() -> Self {
-        Self { close_every: Duration::from_secs(1), tidy_every: Duration::from_secs(10) }
-    }
-}
-
-/// Hears what other instances do, closes runs whose writers are gone, and lets the store seal and erase, for as long as it is polled.
-pub async fn keep_up(app: App, upkeep: Upkeep) {
-    let Upkeep { close_every, tidy_every } = upkeep;
-    let (closing, tidying) = (close_abandoned(&app, close_every), tidy(&app, tidy_every));
-    tokio::join!(app.engine().listen(), app.runs().give_way(), closing, tidying);
+/// Hears what other instances do, closes runs whose writers are gone (it looks for them that often), and lets the store seal and
+/// erase, for as long as it is polled.
+pub async fn keep_up(app: App, every: Duration) {
+    tokio::join!(app.engine().listen(), app.runs().give_way(), close_abandoned(&app, every), tidy(&app));
 }
 
 async fn close_abandoned(app: &App, every: Duration) {
@@ -47,13 +34,17 @@ async fn close_abandoned(app: &App, every: Duration) {
     }
 }
 
-async fn tidy(app: &App, every: Duration) {
-    let mut ticks = ticks(every);
+async fn tidy(app: &App) {
+    let store = app.engine().store();
     loop {
-        ticks.tick().await;
-        if let Err(error) = app.engine().store().tidy().await {
-            tracing::warn!(%error, "the store could not be tidied");
-        }
+        let pause = match store.tidy().await {
+            Ok(()) => store.tidy_every(),
+            Err(error) => {
+                tracing::warn!(%error, "the store could not be tidied");
+                store.tidy_every().min(TIDY_AGAIN)
+            }
+        };
+        sleep(pause).await;
     }
 }
 

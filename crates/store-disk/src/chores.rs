@@ -1,6 +1,8 @@
 //! Work that goes on behind a store, on threads of its own: the catalogue is brought up, and what is settled is sealed.
 
 use crate::engine::{CLOSED, Core, Engine};
+use crate::seal::SealError;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use threadline_log::Error;
@@ -80,6 +82,10 @@ impl Chores {
         self.changed.notify_all();
     }
 
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.known().is_stopped
+    }
+
     /// Waits until there is something for the catalogue, and a little longer. False if it is to end.
     fn wait_for_changes(&self, lag: Duration) -> bool {
         let mut known = self.known();
@@ -129,10 +135,10 @@ pub(crate) fn keep_sealing(core: &Core, engine: &Weak<Engine>) {
             Sealing::Full(segment) => {
                 last = segment;
                 // The segments stay, and are tried again after the next one. Whoever asks for the store's health is told.
-                _ = engine.seal(segment, false);
+                _ = guarded(&engine, || engine.seal(segment, false));
             }
             Sealing::All(waiting) => {
-                let tidied = engine.tidy().map_err(Error::from);
+                let tidied = guarded(&engine, || engine.tidy()).map_err(Error::from);
                 for waiting in waiting {
                     // Who went away does not want to know.
                     _ = waiting.send(tidied.clone());
@@ -142,7 +148,16 @@ pub(crate) fn keep_sealing(core: &Core, engine: &Weak<Engine>) {
     }
 }
 
-/// Tells who waits, and who would wait, that nobody seals any more, also if that panicked.
+/// A panic is an error as well: the thread stays, and tries again.
+fn guarded(engine: &Engine, seal: impl FnOnce() -> Result<(), SealError>) -> Result<(), SealError> {
+    catch_unwind(AssertUnwindSafe(seal)).unwrap_or_else(|_| {
+        let panicked = Err(SealError::Data(Error::Unavailable("sealing panicked".to_owned())));
+        engine.ailments.note_sealing(&panicked);
+        panicked
+    })
+}
+
+/// Tells who waits, and who would wait, that nobody seals any more.
 struct SealingIsOver<'a>(&'a Chores);
 
 impl Drop for SealingIsOver<'_> {
@@ -157,7 +172,7 @@ impl Drop for SealingIsOver<'_> {
 #[cfg(target_os = "linux")]
 const SEALING_NICE: i32 = 10;
 
-/// Packing takes much of a processor, and nobody waits for it. On Linux priorities are those of threads.
+/// Packing takes much of a processor, and hardly anybody waits for it. On Linux priorities are those of threads.
 fn let_others_go_first() {
     #[cfg(target_os = "linux")]
     {

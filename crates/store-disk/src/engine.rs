@@ -301,13 +301,19 @@ impl Engine {
         self.is_closed.load(Ordering::Acquire)
     }
 
+    /// An error if the store is closed, or is about to be: who closes it does not wait for what can be done when it is opened again.
+    pub(crate) fn may_seal(&self) -> Result<(), SealError> {
+        match self.is_closed() || self.core.chores.is_stopped() {
+            true => Err(SealError::Data(Error::Unavailable(CLOSED.to_owned()))),
+            false => Ok(()),
+        }
+    }
+
     /// The right to seal and erase. What an attempt that failed has left is removed before the next one: a file counts by its name
     /// alone, and two with the same entries would count twice.
     pub(crate) fn begin_sealing(&self) -> Result<MutexGuard<'_, Option<u64>>, SealError> {
         let mut begun = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_closed() {
-            return Err(SealError::Data(Error::Unavailable(CLOSED.to_owned())));
-        }
+        self.may_seal()?;
         self.discard_begun(&mut begun)?;
         Ok(begun)
     }

@@ -35,6 +35,7 @@ impl Engine {
         // That a thread was deleted can be forgotten when all else of it has gone: hence twice.
         for _ in 0..2 {
             for number in self.catalogue.stale_files()? {
+                self.may_seal()?;
                 match self.rewrite(&mut begun, number) {
                     // What is forgotten in other files is erased all the same.
                     Err(error @ SealError::Data(Error::Corrupt { .. })) => damaged = Some(error),
@@ -42,6 +43,7 @@ impl Engine {
                 }
             }
         }
+        self.may_seal()?;
         self.catalogue.scrub()?;
         damaged.map_or(Ok(()), Err)
     }

@@ -28,9 +28,9 @@ pub struct DiskStore {
 }
 
 impl DiskStore {
-    /// How often a server lets it tidy up. Segments are sealed when they are full; to seal and erase what is in the last one means to
-    /// go on in another, for which a whole segment of zeros is written.
-    pub const TIDY_EVERY: Duration = Duration::from_hours(1);
+    /// How often it is tidied up. Segments are sealed when they are full; to seal and erase what is in the last one means to go on in
+    /// another, for which a whole segment of zeros is written.
+    pub const TIDY_EVERY: Duration = Duration::from_mins(10);
 
     /// Opens a store, or makes one.
     ///
@@ -251,6 +251,10 @@ impl Store for DiskStore {
 
     async fn tidy(&self) -> Result<(), Error> {
         self.engine.core.chores.tidy().await
+    }
+
+    fn tidy_every(&self) -> Duration {
+        Self::TIDY_EVERY
     }
 
     fn trouble(&self) -> Option<String> {

@@ -24,6 +24,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// How often the database is asked whether it is there, and what time it is.
 const LOOK: Duration = Duration::from_millis(500);
+/// How often runs are looked for that can be sealed.
+const TIDY_EVERY: Duration = Duration::from_secs(10);
 /// How long the answer to that may take.
 const LOOK_MAX: Duration = Duration::from_secs(3);
 
@@ -268,6 +270,10 @@ impl Store for PostgresStore {
 
     async fn tidy(&self) -> Result<(), Error> {
         self.seal().await
+    }
+
+    fn tidy_every(&self) -> Duration {
+        TIDY_EVERY
     }
 
     fn trouble(&self) -> Option<String> {

@@ -23,13 +23,14 @@ use threadline_log::clock::Clock;
 use threadline_log::{Engine, MemoryStore, Options, Store};
 use threadline_server::access::{Authority, watch};
 use threadline_server::settings::{Inspector, Mode, RunSettings};
-use threadline_server::{App, Settings, Upkeep, keep_up, listen, router, serve_with};
-use threadline_store_disk::DiskStore;
+use threadline_server::{App, Settings, keep_up, listen, router, serve_with};
 use traces::Traces;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
+/// How often abandoned runs are looked for.
+const UPKEEP: Duration = Duration::from_secs(1);
 /// How often it is looked whether a disk that was full has room again.
 const REOPENING: Duration = Duration::from_secs(10);
 /// After how many steps of tasks it is seen what has come from outside. A step of a run may take half a millisecond, and whoever is to be
@@ -112,24 +113,21 @@ struct Kept {
     /// By whose clock leases are over.
     clock: Arc<dyn Clock>,
     on_disk: Option<Arc<Reopening>>,
-    upkeep: Upkeep,
 }
 
 impl Kept {
     async fn open(config: &Config) -> Result<Self, Failure> {
         let clock = Arc::new(SystemClock);
-        let upkeep = Upkeep::default();
         Ok(match &config.store {
             Place::Dir(dir) => {
                 let store = Arc::new(Reopening::open(dir)?);
-                let upkeep = Upkeep { tidy_every: DiskStore::TIDY_EVERY, ..upkeep };
-                Self { store: store.clone(), clock, on_disk: Some(store), upkeep }
+                Self { store: store.clone(), clock, on_disk: Some(store) }
             }
-            Place::Memory => Self { store: Arc::new(MemoryStore::new()), clock, on_disk: None, upkeep },
+            Place::Memory => Self { store: Arc::new(MemoryStore::new()), clock, on_disk: None },
             Place::Database(url) => {
                 let store = url.open(config.allow_unsafe_durability).await?;
                 let clock = store.clock();
-                Self { store: Arc::new(store), clock, on_disk: None, upkeep }
+                Self { store: Arc::new(store), clock, on_disk: None }
             }
         })
     }
@@ -140,7 +138,7 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let listener = listen(config.listen)
         .map_err(|error| Failure::Environment(format!("cannot listen on {}: {error}", config.listen)))?;
     let address = listener.local_addr().map_err(Failure::write)?;
-    let Kept { store, clock, on_disk, upkeep } = Kept::open(config).await?;
+    let Kept { store, clock, on_disk } = Kept::open(config).await?;
     let lease_ms = i64::try_from(config.settings.runs.lease.as_millis()).unwrap_or(i64::MAX);
     let options = Options { lease_ms, ..Options::default() };
     let engine = Engine::new(store, clock, Arc::new(RandomIds), options);
@@ -156,7 +154,7 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let watching = authority.map(|authority| tokio::spawn(watch(authority)));
     // A server does not end because nobody listens to its greeting.
     let _ = greet(config, &app, &address.to_string());
-    let upkeep = tokio::spawn(keep_up(app.clone(), upkeep));
+    let upkeep = tokio::spawn(keep_up(app.clone(), UPKEEP));
     let keeping_open = on_disk.map(|store| tokio::spawn(keep_open(store, REOPENING)));
     let mut routes = router(app.clone());
     if config.traces.is_some() {

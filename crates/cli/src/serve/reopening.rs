@@ -196,6 +196,10 @@ impl Store for Reopening {
         opened(self.store.read().await.as_ref())?.tidy().await
     }
 
+    fn tidy_every(&self) -> Duration {
+        DiskStore::TIDY_EVERY
+    }
+
     fn trouble(&self) -> Option<String> {
         match self.store.try_read().as_deref() {
             Ok(Some(store)) => store.trouble(),

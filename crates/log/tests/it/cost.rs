@@ -5,6 +5,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::names::Owner;
@@ -140,6 +141,10 @@ impl Store for Counting {
 
     async fn tidy(&self) -> Result<(), Error> {
         self.store.tidy().await
+    }
+
+    fn tidy_every(&self) -> Duration {
+        self.store.tidy_every()
     }
 
     fn trouble(&self) -> Option<String> {

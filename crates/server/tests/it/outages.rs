@@ -6,7 +6,7 @@ use axum::http::{Method, Request, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use threadline_server::{Settings, Upkeep, endpoints, keep_up};
+use threadline_server::{Settings, endpoints, keep_up};
 use threadline_testkit::store::{Gate, GatedStore, SharedStore};
 use tokio::time::sleep;
 
@@ -104,15 +104,10 @@ async fn a_run_that_the_store_was_away_from_is_abandoned() {
         agent.let_go().await;
         store.set(Gate::Open);
         let keeping_up = if elsewhere { &two } else { &one };
-        let upkeep = tokio::spawn(keep_up(keeping_up.app.clone(), Upkeep::default()));
+        let upkeep = tokio::spawn(keep_up(keeping_up.app.clone(), Duration::from_secs(1)));
         // It may be that its lease is not over yet: until then it is in the way.
         one.jump(Duration::from_secs(6));
-        let listening = (!elsewhere).then(|| {
-            tokio::spawn(keep_up(
-                two.app.clone(),
-                Upkeep { close_every: Duration::from_hours(1), ..Upkeep::default() },
-            ))
-        });
+        let listening = (!elsewhere).then(|| tokio::spawn(keep_up(two.app.clone(), Duration::from_hours(1))));
         let rest = reader.all().await;
         assert_eq!(kinds(&rest), ["RUN_ERROR"]);
         assert_eq!(rest[0].value()["code"], "abandoned");

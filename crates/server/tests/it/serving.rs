@@ -7,7 +7,7 @@ use serde_json::json;
 use std::time::Duration;
 use threadline_server::agents::{AgentRequest, Backend, Upstream};
 use threadline_server::settings::AgentSettings;
-use threadline_server::{Settings, Upkeep, keep_up};
+use threadline_server::{Settings, keep_up};
 use threadline_testkit::upstream::{Upstream as Script, sse_answer};
 use tokio::time::sleep;
 
@@ -88,10 +88,7 @@ async fn a_clock_that_jumps_ends_no_run() {
     let mut answer = server.post("/agui", &request("r1", &json!([]))).await;
     answer.next().await.unwrap();
     server.jump(Duration::from_hours(1));
-    let upkeep = tokio::spawn(keep_up(
-        server.app.clone(),
-        Upkeep { close_every: Duration::from_millis(1), ..Upkeep::default() },
-    ));
+    let upkeep = tokio::spawn(keep_up(server.app.clone(), Duration::from_millis(1)));
     sleep(Duration::from_millis(50)).await;
     upkeep.abort();
     agent.say(&json!({"type":"RUN_FINISHED","threadId":"t","runId":"r1"}));

@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use threadline_server::{Settings, Upkeep, keep_up};
+use threadline_server::{Settings, keep_up};
 use threadline_testkit::store::{Hearing, SharedStore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -33,7 +33,7 @@ impl Pair {
         let two = one.beside(two, settings);
         let mut keeping_up = JoinSet::new();
         for server in [&one, &two] {
-            keeping_up.spawn(keep_up(server.app.clone(), Upkeep::default()));
+            keeping_up.spawn(keep_up(server.app.clone(), Duration::from_secs(1)));
         }
         Self { one, two, hears, _keeping_up: keeping_up }
     }

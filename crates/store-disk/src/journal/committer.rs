@@ -5,7 +5,7 @@ use super::format::{GROUP_HEADER_BYTES, Position};
 use super::frames::Committed;
 use super::group::Group;
 use super::header::Header;
-use super::keeper::{Keeper, put_into_service};
+use super::keeper::{Keeper, USE_STEP_BYTES, put_into_service};
 use super::queue::{End, Item, Queue, Submission};
 use super::segments::{Segment, Shared};
 use super::sidecar::SidecarBuilder;
@@ -13,9 +13,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// The keeper is told of what is used in steps of this size.
-const USE_STEP_BYTES: u32 = 128 << 10;
 
 /// The segment that takes groups, and where the next one goes.
 #[derive(Debug)]

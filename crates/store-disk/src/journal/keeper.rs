@@ -14,11 +14,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Zeros are written in pieces of this size, and synced in larger ones: neither the processor nor the disk may be kept from
 /// the committer for long.
-const ZEROS_BYTES: usize = 256 << 10;
-const ZEROS_SYNC_BYTES: usize = 1 << 20;
+const ZEROS_BYTES: u32 = 256 << 10;
+const ZEROS_SYNC_BYTES: u32 = 1 << 20;
 /// A spare is made as the active segment is used, so many times as fast: groups wait for the disk behind zeros, and a few a little is
 /// better than many in a row. It is whole when the segment is half full.
-const ZEROS_AHEAD: u64 = 2;
+const ZEROS_AHEAD: u32 = 2;
+/// The keeper is told of what is used in steps of this size, each of which is a piece of the spare.
+pub(super) const USE_STEP_BYTES: u32 = ZEROS_BYTES / ZEROS_AHEAD;
 
 #[derive(Debug, Default)]
 enum Spare {
@@ -114,6 +116,20 @@ impl Keeper {
         zeroed_file(&*shared.disk, shared.segment_bytes, &|_| Ok(()))
     }
 
+    /// Waits until there is a spare, so that who takes it need not, unless none can be made.
+    pub(super) fn await_spare(&self) {
+        let mut chores = self.lock();
+        if matches!(chores.spare, Spare::None) {
+            chores.spare = Spare::Wanted;
+        }
+        while matches!(chores.spare, Spare::Wanted | Spare::Preparing) && !chores.is_stopped {
+            chores.is_urgent = true;
+            self.changed.notify_all();
+            chores = self.wait(chores);
+        }
+        chores.is_urgent = false;
+    }
+
     /// Told when some more of the active segment is used.
     pub(super) fn note_use(&self) {
         // Whoever looks at how much it is, to wait for more, has this.
@@ -125,7 +141,7 @@ impl Keeper {
     fn pace(&self, shared: &Shared, bytes: u64) -> io::Result<()> {
         let mut chores = self.lock();
         loop {
-            if chores.is_stopped {
+            if chores.is_stopped && !chores.is_urgent {
                 return Err(io::Error::new(io::ErrorKind::Interrupted, "the journal is closed"));
             }
             chores.held_back = None;
@@ -147,6 +163,7 @@ impl Keeper {
 
     /// Does chores until it is stopped. A spare goes first: the committer may wait for it.
     pub(super) fn run(&self, shared: &Shared) {
+        let _ended = Ended(self);
         while let Some(chore) = self.next() {
             let done = match chore {
                 Chore::Spare => {
@@ -207,9 +224,24 @@ impl Keeper {
     }
 }
 
+/// If the keeper panics, nobody may wait for a spare that it was making.
+struct Ended<'a>(&'a Keeper);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let mut chores = self.0.lock();
+        chores.is_stopped = true;
+        if matches!(chores.spare, Spare::Preparing) {
+            chores.spare = Spare::None;
+        }
+        drop(chores);
+        self.0.changed.notify_all();
+    }
+}
+
 /// Whether a spare need not have so many bytes yet.
 fn is_too_early(shared: &Shared, bytes: u64) -> bool {
-    bytes > ZEROS_SYNC_BYTES as u64 + ZEROS_AHEAD * shared.used()
+    bytes > u64::from(ZEROS_SYNC_BYTES) + u64::from(ZEROS_AHEAD) * shared.used()
 }
 
 /// `pace` is called before each piece, with how much there will be then.
@@ -234,12 +266,12 @@ fn zeroed_file(
 }
 
 fn fill_with_zeros(file: &dyn DiskFile, bytes: u32, pace: &dyn Fn(u64) -> io::Result<()>) -> io::Result<()> {
-    let zeros = vec![0; ZEROS_BYTES.min(bytes as usize)];
+    let zeros = vec![0; ZEROS_BYTES as usize];
     let mut at = 0;
-    while at < bytes as usize {
-        let piece = zeros.len().min(bytes as usize - at);
-        pace((at + piece) as u64)?;
-        file.write_all_at(&zeros[..piece], at as u64)?;
+    while at < bytes {
+        let piece = ZEROS_BYTES.min(bytes - at);
+        pace((at + piece).into())?;
+        file.write_all_at(&zeros[..piece as usize], at.into())?;
         at += piece;
         if at.is_multiple_of(ZEROS_SYNC_BYTES) {
             file.sync_data()?;

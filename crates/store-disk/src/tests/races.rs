@@ -136,11 +136,28 @@ async fn all_who_wait_for_tidying_are_told_and_nobody_waits_when_it_is_closed() 
         run(&store, 0, step).await.unwrap();
     }
     let (one, two) = tokio::join!(store.tidy(), store.tidy());
-    (one.unwrap(), two.unwrap());
+    one.and(two).unwrap();
     assert_eq!(store.engine.catalogue.files().unwrap().len(), 1, "it is sealed");
     store.close().await;
     let refused = store.tidy().await.unwrap_err();
     assert_eq!(refused.to_string(), "unavailable: the store is closed");
+}
+
+#[tokio::test]
+async fn a_panic_in_sealing_is_an_error_and_the_next_attempt_may_succeed() {
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    for step in [Step::Open("a", "a0"), Step::End("a", 0)] {
+        run(&store, 0, step).await.unwrap();
+    }
+    disk.on_operation(|_, _| assert_ne!(std::thread::current().name(), Some("store-sealing")));
+    let refused = store.tidy().await.unwrap_err();
+    assert_eq!(refused.to_string(), "unavailable: sealing panicked");
+    assert_eq!(store.ailments().len(), 1);
+    disk.on_operation(|_, _| {});
+    store.tidy().await.unwrap();
+    assert_eq!(store.ailments().len(), 0);
+    assert_eq!(store.engine.catalogue.files().unwrap().len(), 1, "it is sealed");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared};
@@ -259,6 +260,10 @@ impl Store for GatedStore {
 
     async fn tidy(&self) -> Result<(), Error> {
         self.reach()?.tidy().await
+    }
+
+    fn tidy_every(&self) -> Duration {
+        self.store.tidy_every()
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared};
@@ -230,6 +231,10 @@ impl Store for SharedStore {
 
     async fn tidy(&self) -> Result<(), Error> {
         self.common.store.tidy().await
+    }
+
+    fn tidy_every(&self) -> Duration {
+        self.common.store.tidy_every()
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

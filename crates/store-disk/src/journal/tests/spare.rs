@@ -45,6 +45,18 @@ fn sidecars_do_not_wait_for_a_spare() {
 }
 
 #[test]
+fn nobody_waits_for_a_keeper_that_is_gone() {
+    let disk = SimDisk::new();
+    let journal = create(&disk, SEGMENT_BYTES);
+    disk.on_operation(|_, _| assert_ne!(std::thread::current().name(), Some("journal-keeper")));
+    commit(&journal);
+    assert_eq!(journal.rotate().unwrap(), 2);
+    commit(&journal);
+    assert_eq!(journal.rotate().unwrap(), 3);
+    journal.close().unwrap();
+}
+
+#[test]
 fn closing_does_not_wait_for_a_spare() {
     let disk = SimDisk::new();
     let journal = create(&disk, SEGMENT_BYTES);
