@@ -154,14 +154,11 @@ impl Journal {
     }
 
     /// Goes on in a new segment, unless the active one is empty, behind everything that was submitted. Waits for it, and
-    /// returns the number of the segment that is active then. Others submit meanwhile: the new one is made before it is needed.
+    /// returns the number of the segment that is active then.
     ///
     /// # Errors
     /// If the journal takes nothing more.
     pub fn rotate(&self) -> Result<u64, SubmitError> {
-        if self.shared.used() > GROUPS_START.into() {
-            self.keeper.await_spare();
-        }
         let (sender, receiver) = mpsc::sync_channel(1);
         let completion = move |result| _ = sender.send(result);
         self.queue.reserve(0)?.put(Item::Rotate(Box::new(completion)));

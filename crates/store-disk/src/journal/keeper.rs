@@ -12,15 +12,23 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Zeros are written in pieces of this size, and synced in larger ones: neither the processor nor the disk may be kept from
-/// the committer for long.
-const ZEROS_BYTES: u32 = 256 << 10;
+/// Zeros are synced in pieces of this size, and written in smaller ones: neither the disk nor the processor may be kept from the
+/// committer for long.
 const ZEROS_SYNC_BYTES: u32 = 1 << 20;
-/// A spare is made as the active segment is used, so many times as fast: groups wait for the disk behind zeros, and a few a little is
-/// better than many in a row. It is whole when the segment is half full.
+const ZEROS_BYTES: u32 = 256 << 10;
+/// Zeros are written as the active segment is used, so many times as fast: groups wait for the disk behind them, and a few a little is
+/// better than many in a row. They are whole when the segment is half full.
 const ZEROS_AHEAD: u32 = 2;
 /// The keeper is told of what is used in steps of this size, each of which is a piece of the spare.
-pub(super) const USE_STEP_BYTES: u32 = ZEROS_BYTES / ZEROS_AHEAD;
+pub(super) const USE_STEP_BYTES: u32 = ZEROS_SYNC_BYTES / ZEROS_AHEAD;
+
+/// What is behind the zeros of a spare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Zeros,
+    /// Nothing is written up to its end. It is read as zeros, too.
+    Hole,
+}
 
 #[derive(Debug, Default)]
 enum Spare {
@@ -100,7 +108,7 @@ impl Keeper {
         self.lock().trouble.clone()
     }
 
-    /// A zeroed file of the name [`SPARE_NAME`], made on the spot if there is none and none is being made.
+    /// A file of the name [`SPARE_NAME`], made on the spot if there is none. What it has no zeros for yet is a hole: nobody waits for them.
     pub(super) fn take_spare(&self, shared: &Shared) -> io::Result<Arc<dyn DiskFile>> {
         let mut chores = self.lock();
         while matches!(chores.spare, Spare::Preparing) {
@@ -113,40 +121,29 @@ impl Keeper {
             return Ok(file);
         }
         drop(chores);
-        zeroed_file(&*shared.disk, shared.segment_bytes, &|_| Ok(()))
-    }
-
-    /// Waits until there is a spare, so that who takes it need not, unless none can be made.
-    pub(super) fn await_spare(&self) {
-        let mut chores = self.lock();
-        if matches!(chores.spare, Spare::None) {
-            chores.spare = Spare::Wanted;
-        }
-        while matches!(chores.spare, Spare::Wanted | Spare::Preparing) && !chores.is_stopped {
-            chores.is_urgent = true;
-            self.changed.notify_all();
-            chores = self.wait(chores);
-        }
-        chores.is_urgent = false;
+        spare_file(&*shared.disk, shared.segment_bytes, &|_| Ok(Next::Hole))
     }
 
     /// Told when some more of the active segment is used.
     pub(super) fn note_use(&self) {
-        // Whoever looks at how much it is, to wait for more, has this.
-        drop(self.lock());
-        self.changed.notify_all();
+        if self.lock().held_back.is_some() {
+            self.changed.notify_all();
+        }
     }
 
-    /// Waits until so much of a spare should be there. Meanwhile there is time for sidecars.
-    fn pace(&self, shared: &Shared, bytes: u64) -> io::Result<()> {
+    /// Waits until so much of a spare should be there, and says what that is. Meanwhile there is time for sidecars.
+    fn pace(&self, shared: &Shared, bytes: u64) -> io::Result<Next> {
         let mut chores = self.lock();
         loop {
-            if chores.is_stopped && !chores.is_urgent {
+            chores.held_back = None;
+            if chores.is_urgent {
+                return Ok(Next::Hole);
+            }
+            if chores.is_stopped {
                 return Err(io::Error::new(io::ErrorKind::Interrupted, "the journal is closed"));
             }
-            chores.held_back = None;
-            if chores.is_urgent || !is_too_early(shared, bytes) {
-                return Ok(());
+            if !is_too_early(shared, bytes) {
+                return Ok(Next::Zeros);
             }
             if let Some((segment, known)) = chores.sidecars.pop_front() {
                 drop(chores);
@@ -168,7 +165,7 @@ impl Keeper {
             let done = match chore {
                 Chore::Spare => {
                     let made =
-                        zeroed_file(&*shared.disk, shared.segment_bytes, &|bytes| self.pace(shared, bytes));
+                        spare_file(&*shared.disk, shared.segment_bytes, &|bytes| self.pace(shared, bytes));
                     let mut chores = self.lock();
                     // If it failed, the committer tries for itself when it needs one, and the error is its.
                     let (spare, done) = match made {
@@ -244,11 +241,11 @@ fn is_too_early(shared: &Shared, bytes: u64) -> bool {
     bytes > u64::from(ZEROS_SYNC_BYTES) + u64::from(ZEROS_AHEAD) * shared.used()
 }
 
-/// `pace` is called before each piece, with how much there will be then.
-fn zeroed_file(
+/// `next` is called before each piece, with how much there will be then.
+fn spare_file(
     disk: &dyn Disk,
     bytes: u32,
-    pace: &dyn Fn(u64) -> io::Result<()>,
+    next: &dyn Fn(u64) -> io::Result<Next>,
 ) -> io::Result<Arc<dyn DiskFile>> {
     // Whatever became of an earlier attempt, its file is not used again.
     match disk.remove(SPARE_NAME) {
@@ -256,7 +253,7 @@ fn zeroed_file(
         _ => {}
     }
     let file = disk.create(SPARE_NAME)?;
-    if let Err(error) = fill_with_zeros(&*file, bytes, pace) {
+    if let Err(error) = fill_with_zeros(&*file, bytes, next) {
         drop(file);
         // Half a spare is of no use, and may be what fills the disk.
         _ = disk.remove(SPARE_NAME);
@@ -265,19 +262,28 @@ fn zeroed_file(
     Ok(file)
 }
 
-fn fill_with_zeros(file: &dyn DiskFile, bytes: u32, pace: &dyn Fn(u64) -> io::Result<()>) -> io::Result<()> {
-    let zeros = vec![0; ZEROS_BYTES as usize];
+fn fill_with_zeros(
+    file: &dyn DiskFile,
+    bytes: u32,
+    next: &dyn Fn(u64) -> io::Result<Next>,
+) -> io::Result<()> {
+    let zeros = vec![0; ZEROS_BYTES.min(bytes) as usize];
     let mut at = 0;
     while at < bytes {
-        let piece = ZEROS_BYTES.min(bytes - at);
-        pace((at + piece).into())?;
-        file.write_all_at(&zeros[..piece as usize], at.into())?;
-        at += piece;
-        if at.is_multiple_of(ZEROS_SYNC_BYTES) {
-            file.sync_data()?;
+        let end = bytes.min(at + ZEROS_SYNC_BYTES);
+        if next(end.into())? == Next::Hole {
+            file.set_size(bytes.into())?;
+            return file.sync_data();
         }
+        while at < end {
+            let piece = ZEROS_BYTES.min(end - at);
+            file.write_all_at(&zeros[..piece as usize], at.into())?;
+            at += piece;
+            std::thread::yield_now();
+        }
+        file.sync_data()?;
     }
-    file.sync_data()
+    Ok(())
 }
 
 /// Makes a segment of a zeroed file and puts it into service.
@@ -296,7 +302,7 @@ pub(super) fn put_into_service(
 
 /// Makes a new segment on the spot and puts it into service.
 pub(super) fn new_segment(disk: &dyn Disk, header: Header) -> io::Result<Arc<Segment>> {
-    let file = zeroed_file(disk, header.segment_bytes, &|_| Ok(()))?;
+    let file = spare_file(disk, header.segment_bytes, &|_| Ok(Next::Zeros))?;
     put_into_service(disk, file, header)
 }
 

@@ -22,9 +22,10 @@ fn a_spare_grows_with_what_is_used_and_is_whole_when_it_is_needed() {
     for entries in 1..10 {
         commit(&journal);
         journal.settle();
-        assert_eq!(disk.bytes(SPARE_NAME).len(), MIB + 2 * entries * ENTRY_BYTES, "entries={entries}");
+        let allowed = MIB + 2 * entries * ENTRY_BYTES;
+        assert_eq!(disk.bytes(SPARE_NAME).len(), allowed / MIB * MIB, "entries={entries}");
     }
-    // Whoever needs it now gets it now.
+    // Whoever needs it now gets it now, and does not wait for the rest of the zeros.
     assert_eq!(journal.rotate().unwrap(), 2);
     assert_eq!(disk.bytes("seg-0000000000000002.log").len(), 8 * MIB);
     for _ in 0..40 {
