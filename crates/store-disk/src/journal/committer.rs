@@ -1,7 +1,7 @@
 //! The one thread that writes groups.
 
 use super::error::{CommitError, Failure};
-use super::format::{GROUP_HEADER_BYTES, Position};
+use super::format::{GROUP_HEADER_BYTES, NO_ENTRIES_END, Position};
 use super::frames::Committed;
 use super::group::Group;
 use super::header::Header;
@@ -105,8 +105,8 @@ impl Committer {
         match self.taken.front() {
             None => Ok(()),
             Some(Item::Rotate(_)) => {
-                // Nothing is gained by leaving a segment that is empty.
-                if self.active.segment.header.is_none_or(|header| header.first_group < self.active.group) {
+                // Nothing is gained by leaving a segment that has no entries.
+                if self.active.segment.header.is_none() || self.active.end > NO_ENTRIES_END {
                     self.rotate()?;
                 }
                 if let Some(Item::Rotate(completion)) = self.taken.pop_front() {

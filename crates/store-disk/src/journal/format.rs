@@ -151,6 +151,9 @@ pub(super) const HEADER_BYTES: usize = 512;
 /// Where the first group begins.
 pub(super) const GROUPS_START: u32 = 1024;
 pub(super) const GROUP_HEADER_BYTES: usize = 36;
+/// A segment that ends no later has no entries, but for an empty group that says that it is in order.
+#[expect(clippy::cast_possible_truncation, reason = "it is 36")]
+pub(super) const NO_ENTRIES_END: u32 = GROUPS_START + GROUP_HEADER_BYTES as u32;
 
 /// The flag of an entry whose body is in the sidecar too.
 pub const FLAG_FACT: u8 = 1;

@@ -3,7 +3,9 @@
 use super::committer::{Committer, GroupLimits};
 use super::entry::{Entry, Found, Layout};
 use super::error::{CloseError, CommitError, Failure, OpenError, ReadError, ReleaseError, SubmitError};
-use super::format::{GROUP_HEADER_BYTES, GROUPS_START, gone_name, segment_name, sidecar_name};
+use super::format::{
+    GROUP_HEADER_BYTES, GROUPS_START, NO_ENTRIES_END, gone_name, segment_name, sidecar_name,
+};
 use super::keeper::Keeper;
 use super::open::{Opened, Recovery, open};
 use super::queue::{End, Item, Place, Queue};
@@ -153,12 +155,16 @@ impl Journal {
         self.queue.reserve(bytes)
     }
 
-    /// Goes on in a new segment, unless the active one is empty, behind everything that was submitted. Waits for it, and
+    /// Goes on in a new segment, unless the active one has no entries, behind everything that was submitted. Waits for it, and
     /// returns the number of the segment that is active then.
     ///
     /// # Errors
     /// If the journal takes nothing more.
     pub fn rotate(&self) -> Result<u64, SubmitError> {
+        if self.shared.used() > NO_ENTRIES_END.into() {
+            // Others submit meanwhile.
+            self.keeper.await_spare();
+        }
         let (sender, receiver) = mpsc::sync_channel(1);
         let completion = move |result| _ = sender.send(result);
         self.queue.reserve(0)?.put(Item::Rotate(Box::new(completion)));

@@ -45,7 +45,9 @@ struct Chores {
     /// Segments that need one, with what it holds if that is known.
     sidecars: VecDeque<(u64, Option<SidecarBuilder>)>,
     is_stopped: bool,
-    /// Somebody waits for the spare.
+    /// Somebody waits for the spare, but not in the committer's way.
+    is_awaited: bool,
+    /// The committer waits for the spare.
     is_urgent: bool,
     /// A chore is being done.
     is_busy: bool,
@@ -124,6 +126,20 @@ impl Keeper {
         spare_file(&*shared.disk, shared.segment_bytes, &|_| Ok(Next::Hole))
     }
 
+    /// Waits until there is a spare with all its zeros, so that who takes it finds it, unless none can be made.
+    pub(super) fn await_spare(&self) {
+        let mut chores = self.lock();
+        if matches!(chores.spare, Spare::None) {
+            chores.spare = Spare::Wanted;
+        }
+        chores.is_awaited = true;
+        self.changed.notify_all();
+        while matches!(chores.spare, Spare::Wanted | Spare::Preparing) && !chores.is_stopped {
+            chores = self.wait(chores);
+        }
+        chores.is_awaited = false;
+    }
+
     /// Told when some more of the active segment is used.
     pub(super) fn note_use(&self) {
         if self.lock().held_back.is_some() {
@@ -142,7 +158,7 @@ impl Keeper {
             if chores.is_stopped {
                 return Err(io::Error::new(io::ErrorKind::Interrupted, "the journal is closed"));
             }
-            if !is_too_early(shared, bytes) {
+            if chores.is_awaited || !is_too_early(shared, bytes) {
                 return Ok(Next::Zeros);
             }
             if let Some((segment, known)) = chores.sidecars.pop_front() {

@@ -1,10 +1,12 @@
 //! The next segment is made as the active one is used.
 
-use super::history::{create, sized_frames, submit};
+use super::history::{create, options, sized_frames, submit};
 use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
 use crate::journal::Journal;
 use crate::journal::format::SPARE_NAME;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const MIB: usize = 1 << 20;
 const SEGMENT_BYTES: u32 = 8 << 20;
@@ -25,13 +27,46 @@ fn a_spare_grows_with_what_is_used_and_is_whole_when_it_is_needed() {
         let allowed = MIB + 2 * entries * ENTRY_BYTES;
         assert_eq!(disk.bytes(SPARE_NAME).len(), allowed / MIB * MIB, "entries={entries}");
     }
-    // Whoever needs it now gets it now, and does not wait for the rest of the zeros.
+    // Whoever has time waits for the rest.
     assert_eq!(journal.rotate().unwrap(), 2);
     assert_eq!(disk.bytes("seg-0000000000000002.log").len(), 8 * MIB);
     for _ in 0..40 {
         commit(&journal);
     }
     assert_eq!(journal.segments().len(), 3, "and so on");
+}
+
+#[test]
+fn the_committer_does_not_wait_for_zeros() {
+    let disk = SimDisk::new();
+    let journal = create(&disk, SEGMENT_BYTES);
+    commit(&journal);
+    journal.settle();
+    let holes = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&holes);
+    disk.on_operation(move |_, operation| {
+        count.fetch_add(usize::from(operation.what == "set_size"), Ordering::SeqCst);
+    });
+    // More than is left in the segment.
+    submit(&journal, sized_frames(8 * MIB - 4096)).recv().unwrap().unwrap();
+    assert_eq!(holes.load(Ordering::SeqCst), 1);
+    assert_eq!(journal.segments().len(), 2);
+    assert_eq!(disk.bytes("seg-0000000000000002.log").len(), 8 * MIB);
+    drop(journal);
+    let mut entries = 0;
+    let (_, recovery) = Journal::open(Arc::new(disk), &options(SEGMENT_BYTES), |_| entries += 1).unwrap();
+    assert_eq!((entries, recovery.damages), (2, vec![]));
+}
+
+#[test]
+fn a_segment_without_entries_is_not_left() {
+    let disk = SimDisk::new();
+    let journal = create(&disk, SEGMENT_BYTES);
+    assert_eq!(journal.rotate().unwrap(), 1);
+    assert!(!disk.list().unwrap().iter().any(|name| name == SPARE_NAME), "and nothing is made for it");
+    commit(&journal);
+    assert_eq!(journal.rotate().unwrap(), 2);
+    assert_eq!(journal.rotate().unwrap(), 2);
 }
 
 #[test]
