@@ -37,6 +37,8 @@ enum Spare {
     Wanted,
     Preparing,
     Ready(Arc<dyn DiskFile>),
+    /// The committer has it, or makes one for itself. Until it wants the next, its name is not to be used.
+    Taken,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +90,7 @@ impl Keeper {
 
     pub(super) fn want_spare(&self) {
         let mut chores = self.lock();
-        if matches!(chores.spare, Spare::None) {
+        if matches!(chores.spare, Spare::None | Spare::Taken) {
             chores.spare = Spare::Wanted;
             self.changed.notify_all();
         }
@@ -119,7 +121,7 @@ impl Keeper {
             chores = self.wait(chores);
         }
         chores.is_urgent = false;
-        if let Spare::Ready(file) = std::mem::take(&mut chores.spare) {
+        if let Spare::Ready(file) = std::mem::replace(&mut chores.spare, Spare::Taken) {
             return Ok(file);
         }
         drop(chores);

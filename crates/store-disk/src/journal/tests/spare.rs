@@ -1,12 +1,12 @@
 //! The next segment is made as the active one is used.
 
-use super::history::{create, options, sized_frames, submit};
+use super::history::{self, create, options, recover, sized_frames, submit};
 use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
 use crate::journal::Journal;
 use crate::journal::format::SPARE_NAME;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const MIB: usize = 1 << 20;
 const SEGMENT_BYTES: u32 = 8 << 20;
@@ -56,6 +56,31 @@ fn the_committer_does_not_wait_for_zeros() {
     let mut entries = 0;
     let (_, recovery) = Journal::open(Arc::new(disk), &options(SEGMENT_BYTES), |_| entries += 1).unwrap();
     assert_eq!((entries, recovery.damages), (2, vec![]));
+}
+
+#[test]
+fn whoever_orders_a_new_segment_does_not_touch_the_one_that_the_committer_takes() {
+    const SHORT: u32 = 4096;
+    let disk = SimDisk::new();
+    let journal = create(&disk, SHORT);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    journal.rotate().unwrap();
+                }
+            });
+        }
+        for n in 0..2_000 {
+            history::commit(&journal, [n]).unwrap();
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    journal.close().unwrap();
+    drop(journal);
+    let found = recover(&disk, SHORT).unwrap();
+    assert_eq!((found.entries, found.recovery.damages), ((0..2_000).collect(), vec![]));
 }
 
 #[test]
