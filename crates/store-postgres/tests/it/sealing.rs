@@ -27,7 +27,7 @@ async fn instances_that_pack_the_same_run_lose_nothing() {
             appends.spawn(append(&stores[0], &thread, &number.to_string()));
         }
         appends.join_all().await.into_iter().for_each(|appended| _ = appended.expect("appended"));
-        end(&stores[0], &thread).await;
+        end(&place, &stores[0], &thread).await;
         let before = texts(&stores[0], &thread).await.expect("read");
         assert_eq!(before.len(), BATCHES + 1);
         let mut sealing = JoinSet::new();
@@ -54,7 +54,7 @@ async fn who_is_late_with_packing_changes_nothing() {
     for number in 1..40 {
         append(&store, &thread, &number.to_string()).await.expect("appended");
     }
-    end(&store, &thread).await;
+    end(&place, &store, &thread).await;
     let before = texts(&store, &thread).await.expect("read");
     let inside = place.inside().await;
     let seen = "SELECT thread, array_agg(first ORDER BY first), array_agg(count ORDER BY first) FROM batch WHERE first < 20 GROUP BY thread";
@@ -70,7 +70,8 @@ async fn who_is_late_with_packing_changes_nothing() {
     assert_eq!(texts(&store, &thread).await.expect("read"), before);
 }
 
-async fn end(store: &PostgresStore, thread: &threadline_log::ThreadKey) {
+/// Ends a run, which can be packed from then on.
+async fn end(place: &Place, store: &PostgresStore, thread: &threadline_log::ThreadKey) {
     let status = RunStatus::Finished;
     let end = RunEnd { status, outcome: None, error_code: None, usage: None, interrupts: Vec::new() };
     let append = Append {
@@ -82,8 +83,11 @@ async fn end(store: &PostgresStore, thread: &threadline_log::ThreadKey) {
         key: None,
         expected_tail: None,
         end: Some(end),
-        // Long enough ago.
+        // As what was appended last, by the store's clock.
         time: threadline_log::Timestamp(0),
     };
     store.append(append).await.expect("ended");
+    // That may be ahead of the database's, which says what can be packed.
+    let wait = "SELECT pg_sleep(greatest(0, max(ended) - now_ms()) / 1000.0) FROM run";
+    place.inside().await.execute(wait, &[]).await.expect("waited");
 }
