@@ -94,6 +94,14 @@ impl<'a> Stored<'a> {
 struct Queue {
     waiting: Vec<Waiting>,
     is_closed: bool,
+    /// Why the committer has stopped, if it could not go on.
+    failure: Option<String>,
+}
+
+impl Queue {
+    fn stopped(&self) -> io::Error {
+        io::Error::other(self.failure.clone().unwrap_or_else(|| "the committer has stopped".to_owned()))
+    }
 }
 
 struct Waiting {
@@ -139,8 +147,10 @@ impl<E: Engine<Reader: Reader>> Subject for Grouped<E> {
             let (shared, reader) = (Arc::clone(&shared), Arc::clone(&reader));
             move || {
                 let done = commit(engine, &shared, &*reader);
+                let mut queue = shared.queue();
                 // Whoever still waits is told by this that nobody will answer.
-                *shared.queue() = Queue { waiting: Vec::new(), is_closed: true };
+                queue.waiting.clear();
+                queue.is_closed = true;
                 done
             }
         })?;
@@ -159,7 +169,7 @@ impl<E: Engine<Reader: Reader>> Subject for Grouped<E> {
         let is_first = {
             let mut queue = self.shared.queue();
             if queue.is_closed {
-                return Err(io::Error::other("the committer has stopped"));
+                return Err(queue.stopped());
             }
             queue.waiting.push(Waiting { thread: batch.thread, count, value, ack });
             queue.waiting.len() == 1
@@ -167,7 +177,7 @@ impl<E: Engine<Reader: Reader>> Subject for Grouped<E> {
         if is_first {
             self.shared.arrived.notify_one();
         }
-        acked.await.map_err(io::Error::other)
+        acked.await.map_err(|_gone| self.shared.queue().stopped())
     }
 
     async fn close(self) -> io::Result<()> {
@@ -179,6 +189,11 @@ impl<E: Engine<Reader: Reader>> Subject for Grouped<E> {
 
 fn commit<E: Engine>(mut engine: E, shared: &Shared, reader: &impl Reader) -> io::Result<()> {
     let mut tails = HashMap::new();
+    // Before whoever waits in the group is told.
+    let failed = |error: io::Error| {
+        shared.queue().failure = Some(error.to_string());
+        error
+    };
     loop {
         let waiting = shared.take();
         if waiting.is_empty() {
@@ -189,13 +204,13 @@ fn commit<E: Engine>(mut engine: E, shared: &Shared, reader: &impl Reader) -> io
         for Waiting { thread, count, value, ack } in waiting {
             let tail = match tails.entry(thread) {
                 hash_map::Entry::Occupied(tail) => tail.into_mut(),
-                hash_map::Entry::Vacant(place) => place.insert(reader.tail(thread)?),
+                hash_map::Entry::Vacant(place) => place.insert(reader.tail(thread).map_err(failed)?),
             };
             *tail += count;
             entries.push(Entry { thread, last: *tail - 1, value });
             acks.push(ack);
         }
-        engine.commit(&entries)?;
+        engine.commit(&entries).map_err(failed)?;
         for ack in acks {
             // A writer that is gone needs no ack.
             let _ = ack.send(());

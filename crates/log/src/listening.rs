@@ -28,16 +28,18 @@ impl Engine {
 
     async fn hear(&self, shared: &dyn Shared, missed: &Notify) {
         loop {
-            match shared.heard().await {
-                News::Reached { thread, tail } => self.tails().reach(thread, tail),
-                News::Changed(key) => self.changed(ThreadChange::Changed(key)),
-                News::Deleted { key, thread } => {
-                    self.tails().delete(thread);
-                    self.changed(ThreadChange::Deleted(key));
-                }
-                News::Missed => {
-                    self.changed(ThreadChange::Missed);
-                    missed.notify_one();
+            for news in shared.heard().await {
+                match news {
+                    News::Reached { thread, tail } => self.tails().reach(thread, tail),
+                    News::Changed(key) => self.changed(ThreadChange::Changed(key)),
+                    News::Deleted { key, thread } => {
+                        self.tails().delete(thread);
+                        self.changed(ThreadChange::Deleted(key));
+                    }
+                    News::Missed => {
+                        self.changed(ThreadChange::Missed);
+                        missed.notify_one();
+                    }
                 }
             }
         }

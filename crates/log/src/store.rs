@@ -182,11 +182,11 @@ pub enum News {
 /// What a store that several processes write has for each of them.
 #[async_trait]
 pub trait Shared: Send + Sync {
-    /// Waits for something that another process has done. What this process has done may be told as well.
+    /// Waits for something that other processes have done. What this process has done may be told as well.
     ///
     /// # Cancel safety
     /// Nothing is lost if the future is dropped.
-    async fn heard(&self) -> News;
+    async fn heard(&self) -> Vec<News>;
 
     /// How far these threads have come; those that are not there any more are left out.
     async fn tails(&self, threads: &[Incarnation]) -> Result<Vec<(Incarnation, u64)>, Error>;

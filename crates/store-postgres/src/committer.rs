@@ -16,10 +16,13 @@ use std::time::Duration;
 use threadline_log::store::{Ack, Append};
 use threadline_log::{Error, Kind, ThreadKey};
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// How many may be committed at once. While one waits for the disk, another is prepared.
 pub(crate) const COMMITTERS: usize = 2;
+/// Where other instances do that to a database, for how long nothing is committed beside a commit: it would be for less, at the same cost. One that takes
+/// longer may wait for somebody's lock.
+const ALONE: Duration = Duration::from_millis(20);
 /// No more batches than these are committed together.
 const BATCHES_MAX: usize = 1024;
 /// No more bytes than these, but for a batch that has more alone.
@@ -94,6 +97,8 @@ struct Queue {
     waiting: Vec<Waiting>,
     /// The hashes of threads that are being committed. Two that have the same one wait for each other.
     in_flight: HashSet<u64>,
+    /// When the last commit began.
+    begun: Option<Instant>,
     is_closed: bool,
 }
 
@@ -203,11 +208,22 @@ impl Committer {
     async fn take(&self) -> Vec<Waiting> {
         loop {
             let woken = self.wake.notified();
-            let group = self.lock().take();
-            if !group.is_empty() {
-                return group;
+            let alone_until = {
+                let mut queue = self.lock();
+                let alone_until = queue.alone_until().filter(|_| self.grapevine.are_others_busy());
+                if alone_until.is_none() {
+                    let group = queue.take();
+                    if !group.is_empty() {
+                        return group;
+                    }
+                }
+                alone_until
+            };
+            match alone_until {
+                // Who commits now goes on with what waits.
+                Some(until) => sleep_until(until).await,
+                None => woken.await,
             }
-            woken.await;
         }
     }
 
@@ -293,6 +309,12 @@ impl Committer {
 }
 
 impl Queue {
+    /// Until when a commit that goes on may be left alone.
+    fn alone_until(&self) -> Option<Instant> {
+        let until = self.begun.filter(|_| !self.in_flight.is_empty())? + ALONE;
+        (Instant::now() < until).then_some(until)
+    }
+
     /// What can be committed now: of each thread what came first, with as much of what came next as can be one row with it; and of none that is being
     /// committed.
     fn take(&mut self) -> Vec<Waiting> {
@@ -315,6 +337,9 @@ impl Queue {
                 places.remove(&one.hash);
                 self.waiting.push(one);
             }
+        }
+        if !group.is_empty() {
+            self.begun = Some(Instant::now());
         }
         group
     }
@@ -427,5 +452,22 @@ mod tests {
         }
         let later = rows(&[("a", &["2"]), ("b", &["y"]), ("unknown", &["!"]), ("c", &["n"])]);
         assert_eq!(taken(&committer).1, later);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_others_append_nothing_is_committed_beside_a_commit_unless_that_takes_long() {
+        let committer = committer();
+        let _waiting = [committer.submit(append("a", &["1"]), 1)];
+        assert_eq!(committer.take().await.len(), 1);
+        let _waiting = [committer.submit(append("b", &["2"]), 2)];
+        assert_eq!(committer.take().await.len(), 1, "nobody else appends");
+        committer.grapevine.hear_of(1);
+        let _waiting = [committer.submit(append("c", &["3"]), 3)];
+        let begun = Instant::now();
+        assert_eq!((committer.take().await.len(), begun.elapsed() >= ALONE), (1, true));
+        committer.lock().in_flight.clear();
+        let _waiting = [committer.submit(append("a", &["4"]), 4)];
+        let begun = Instant::now();
+        assert_eq!((committer.take().await.len(), begun.elapsed()), (1, Duration::ZERO));
     }
 }

@@ -6,6 +6,7 @@
 use crate::connection::{ANSWER_TIMEOUT, Connection, Connector, Failure};
 use futures_util::future::poll_fn;
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_postgres::AsyncMessage;
 
 /// How many messages may wait for the engine. More are missed.
-const HEARD_MAX: usize = 4096;
+const HEARD_MAX: usize = 256;
 /// PostgreSQL takes less than 8000 bytes.
 const MESSAGE_BYTES_MAX: usize = 7900;
 /// How long something waits at most until it is told: what comes meanwhile is told with it, since each time costs the database as much as an append, and
@@ -27,6 +28,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 const HERE_EVERY: Duration = Duration::from_secs(1);
 /// Who has not been heard for so long is gone.
 const GONE_AFTER: Duration = Duration::from_secs(5);
+/// Of how many appends it is counted whose they were: many more than are told of at once.
+const COUNTED: u32 = 16 * 1024;
 /// How long to wait before a connection is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 
@@ -44,6 +47,22 @@ pub(crate) enum Told {
 }
 
 impl Told {
+    /// One line. What is told most is the shortest.
+    fn write(&self, line: &mut String) {
+        match self {
+            Self::Reached(thread, tail) => write!(line, "{} {tail}", thread.0).expect("a text takes it"),
+            other => line.push_str(&serde_json::to_string(other).expect("names and numbers")),
+        }
+    }
+
+    /// What a line says, if that is known here: somebody newer may tell more.
+    fn read(line: &str) -> Option<Self> {
+        match line.split_once(' ').map(|(thread, tail)| (thread.parse(), tail.parse())) {
+            Some((Ok(thread), Ok(tail))) => Some(Self::Reached(Incarnation(thread), tail)),
+            _ => serde_json::from_str(line).ok(),
+        }
+    }
+
     /// What the engine need know of it.
     fn news(self) -> Option<News> {
         match self {
@@ -56,11 +75,29 @@ impl Told {
     }
 }
 
+/// Whose appends were the last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shares {
+    ours: u32,
+    others: u32,
+}
+
+impl Shares {
+    fn count(&mut self, ours: usize, others: usize) {
+        let add = |share: u32, more| share.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        *self = Self { ours: add(self.ours, ours), others: add(self.others, others) };
+        while self.ours.saturating_add(self.others) > COUNTED {
+            *self = Self { ours: self.ours / 2, others: self.others / 2 };
+        }
+    }
+}
+
 /// Who is there, as far as it was heard.
 #[derive(Debug, Default)]
 struct Present {
     we: Option<Instant>,
     others: Option<Instant>,
+    shares: Shares,
     /// Something was not told, because nobody was there.
     is_untold: bool,
 }
@@ -113,7 +150,7 @@ fn lock(present: &SyncMutex<Present>) -> MutexGuard<'_, Present> {
 #[derive(Debug)]
 pub(crate) struct Grapevine {
     telling: mpsc::UnboundedSender<Vec<Told>>,
-    heard: Mutex<mpsc::Receiver<News>>,
+    heard: Mutex<mpsc::Receiver<Vec<News>>>,
     has_missed: Arc<AtomicBool>,
     present: Arc<SyncMutex<Present>>,
 }
@@ -145,18 +182,32 @@ impl Grapevine {
         Self { telling, heard: Mutex::new(heard), has_missed: Arc::default(), present: Arc::default() }
     }
 
+    /// Counts appends of others that nobody made.
+    #[cfg(test)]
+    pub(crate) fn hear_of(&self, appends: usize) {
+        lock(&self.present).shares.count(0, appends);
+    }
+
     /// Tells the others, soon.
     pub(crate) fn tell(&self, told: Vec<Told>) {
-        if lock(&self.present).is_to_be_told() {
+        let mut present = lock(&self.present);
+        present.shares.count(told.len(), 0);
+        if present.is_to_be_told() {
             // When the store is closed nobody need know.
             _ = self.telling.send(told);
         }
     }
 
+    /// Whether others append as much as half of what we do, or more.
+    pub(crate) fn are_others_busy(&self) -> bool {
+        let Shares { ours, others } = lock(&self.present).shares;
+        others > 0 && others >= ours / 2
+    }
+
     /// Waits for what another has told.
-    pub(crate) async fn heard(&self) -> News {
+    pub(crate) async fn heard(&self) -> Vec<News> {
         if self.has_missed.swap(false, Ordering::Relaxed) {
-            return News::Missed;
+            return vec![News::Missed];
         }
         match self.heard.lock().await.recv().await {
             Some(news) => news,
@@ -214,14 +265,15 @@ async fn connect(connector: &Connector) -> Result<Connection, Failure> {
 fn messages(name: Name, told: &[Told]) -> Vec<String> {
     let mut messages = Vec::new();
     let mut message = name.0.to_string();
-    let name_bytes = message.len();
+    let (name_bytes, mut line) = (message.len(), String::new());
     for one in told {
-        let json = serde_json::to_string(one).expect("names and numbers");
-        if message.len() > name_bytes && message.len() + 1 + json.len() > MESSAGE_BYTES_MAX {
+        line.clear();
+        one.write(&mut line);
+        if message.len() > name_bytes && message.len() + 1 + line.len() > MESSAGE_BYTES_MAX {
             messages.push(std::mem::replace(&mut message, name.0.to_string()));
         }
         message.push('\n');
-        message.push_str(&json);
+        message.push_str(&line);
     }
     messages.push(message);
     messages
@@ -230,7 +282,7 @@ fn messages(name: Name, told: &[Told]) -> Vec<String> {
 /// Who hears what others tell.
 struct Listener {
     name: Name,
-    hearing: mpsc::Sender<News>,
+    hearing: mpsc::Sender<Vec<News>>,
     has_missed: Arc<AtomicBool>,
     present: Arc<SyncMutex<Present>>,
     telling: mpsc::UnboundedSender<Vec<Told>>,
@@ -252,7 +304,7 @@ impl Listener {
                             }
                             is_listening = true;
                             // Whatever was told before is not heard.
-                            self.pass_on(News::Missed);
+                            self.pass_on(vec![News::Missed]);
                             continue;
                         }
                         message = poll_fn(|context| connection.poll_message(context)) => message,
@@ -283,17 +335,14 @@ impl Listener {
         if let Some(greeting) = lock(&self.present).hear_other() {
             _ = self.telling.send(greeting);
         }
-        for told in lines {
-            // Somebody newer may tell what we do not know.
-            let news = serde_json::from_str(told).map_or(Some(News::Missed), Told::news);
-            if let Some(news) = news {
-                self.pass_on(news);
-            }
-        }
+        let news: Vec<News> =
+            lines.filter_map(|line| Told::read(line).unwrap_or(Told::Missed).news()).collect();
+        lock(&self.present).shares.count(0, news.len());
+        self.pass_on(news);
     }
 
-    fn pass_on(&self, news: News) {
-        if self.hearing.try_send(news).is_err() {
+    fn pass_on(&self, news: Vec<News>) {
+        if !news.is_empty() && self.hearing.try_send(news).is_err() {
             self.has_missed.store(true, Ordering::Relaxed);
         }
     }
@@ -321,6 +370,23 @@ mod tests {
     }
 
     #[test]
+    fn others_are_busy_while_they_append_half_as_much_as_we_do() {
+        let grapevine = Grapevine::silent();
+        let tell =
+            |appends| (0..appends).for_each(|_| grapevine.tell(vec![Told::Reached(Incarnation(1), 1)]));
+        assert!(!grapevine.are_others_busy(), "nobody has appended");
+        grapevine.hear_of(10);
+        tell(20);
+        assert!(grapevine.are_others_busy());
+        tell(2);
+        assert!(!grapevine.are_others_busy(), "less than half");
+        grapevine.hear_of(usize::MAX);
+        assert!(grapevine.are_others_busy());
+        tell(2 * COUNTED);
+        assert!(!grapevine.are_others_busy(), "that was long ago");
+    }
+
+    #[test]
     fn messages_are_as_few_as_the_database_takes() {
         let owner = |name: &str| Owner::new(name).unwrap();
         let scope = Scope { app: owner(&"\0".repeat(256)), user: owner(&"\0".repeat(256)) };
@@ -330,11 +396,11 @@ mod tests {
         told.extend((0..1000).map(|number| Told::Reached(Incarnation(u64::MAX - number), number)));
         let messages = messages(Name(u64::MAX), &told);
         assert!(messages.iter().all(|message| message.len() <= MESSAGE_BYTES_MAX));
-        assert!(messages.len() < 12, "{}", messages.len());
+        assert!(messages.len() < 10, "{}", messages.len());
         let heard: Vec<Told> = messages
             .iter()
             .flat_map(|message| message.lines().skip(1))
-            .map(|line| serde_json::from_str(line).unwrap())
+            .map(|line| Told::read(line).unwrap())
             .collect();
         assert_eq!(heard, told);
     }

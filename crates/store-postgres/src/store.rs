@@ -159,7 +159,7 @@ async fn watch(connector: Arc<Connector>, clock: Arc<DatabaseClock>, state: Arc<
 
 #[async_trait]
 impl Shared for PostgresStore {
-    async fn heard(&self) -> News {
+    async fn heard(&self) -> Vec<News> {
         self.grapevine.heard().await
     }
 

@@ -126,7 +126,7 @@ impl GatedStore {
 
 #[async_trait]
 impl Shared for GatedStore {
-    async fn heard(&self) -> News {
+    async fn heard(&self) -> Vec<News> {
         match self.store.shared() {
             Some(shared) => shared.heard().await,
             None => std::future::pending().await,

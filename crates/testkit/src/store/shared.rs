@@ -89,12 +89,12 @@ impl SharedStore {
 
 #[async_trait]
 impl Shared for SharedStore {
-    async fn heard(&self) -> News {
+    async fn heard(&self) -> Vec<News> {
         let mut news = self.news.lock().await;
         // The sender is ours.
         let _ = self.hearing.subscribe().wait_for(|hearing| *hearing != Hearing::Late).await;
         match news.recv().await {
-            Some(news) => news,
+            Some(news) => vec![news],
             None => std::future::pending().await,
         }
     }
