@@ -1,12 +1,12 @@
 //! The rows of appends, inserted by hand: what the database can do at most with groups of them.
 
 use super::committer::{Engine, Entry, Grouped};
-use super::database::{schema, url_of};
+use super::database::{connect, schema, url_of};
 use super::subject::{Batch, Durability, Subject};
 use std::io;
 use std::path::Path;
-use tokio::runtime::{self, Runtime};
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, Statement};
 
 const INSERT: &str = "INSERT INTO batch (thread, first, count, run, time, token, body) \
      SELECT t, f, 1, 0, 0, 0, b FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS w (t, f, b)";
@@ -24,7 +24,7 @@ impl Engine for ByHand {
     fn open(dir: &Path, _: Durability) -> io::Result<(Self, ())> {
         let url = url_of(dir)?;
         // Whoever calls is in a runtime of its own.
-        let opened = std::thread::spawn(move || connect(&url)).join();
+        let opened = std::thread::spawn(move || begin(&url)).join();
         Ok((opened.map_err(|_panic| io::Error::other("the connection panicked"))??, ()))
     }
 
@@ -38,24 +38,21 @@ impl Engine for ByHand {
     }
 }
 
-fn connect(url: &str) -> io::Result<ByHand> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+fn begin(url: &str) -> io::Result<ByHand> {
     let schema = schema(url)?;
-    let place = url.split('?').next().unwrap_or(url);
-    let (client, insert) = runtime.block_on(async {
-        let (client, connection) = tokio_postgres::connect(place, NoTls).await.map_err(io::Error::other)?;
-        tokio::spawn(connection);
-        // As our store has it.
-        let table = format!(
-            "CREATE SCHEMA IF NOT EXISTS {schema}; SET search_path = {schema}; \
-             CREATE TABLE IF NOT EXISTS batch (thread bigint NOT NULL, first bigint NOT NULL, count integer NOT NULL, \
-                 run bigint NOT NULL, time bigint NOT NULL, token bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (thread, first)); \
-             ALTER TABLE batch ALTER COLUMN body SET STORAGE EXTERNAL;"
-        );
-        client.batch_execute(&table).await.map_err(io::Error::other)?;
-        let insert = client.prepare(INSERT).await.map_err(io::Error::other)?;
-        io::Result::Ok((client, insert))
-    })?;
+    let (runtime, client) = connect(url)?;
+    // As our store has it.
+    let table = format!(
+        "CREATE SCHEMA IF NOT EXISTS {schema}; SET search_path = {schema}; \
+         CREATE TABLE IF NOT EXISTS batch (thread bigint NOT NULL, first bigint NOT NULL, count integer NOT NULL, \
+             run bigint NOT NULL, time bigint NOT NULL, token bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (thread, first)); \
+         ALTER TABLE batch ALTER COLUMN body SET STORAGE EXTERNAL;"
+    );
+    let preparing = async {
+        client.batch_execute(&table).await?;
+        client.prepare(INSERT).await
+    };
+    let insert = runtime.block_on(preparing).map_err(io::Error::other)?;
     Ok(ByHand { runtime, client, insert })
 }
 

@@ -2,6 +2,7 @@
 
 use super::by_hand::Connections;
 use super::candidates::Write;
+use super::database;
 use super::history::{self, Filled, LONG_EVENTS, Repeat, TAIL_EVENTS};
 use super::instances::Instances;
 use super::live::{self, FanOut, MESSAGES};
@@ -121,6 +122,9 @@ fn writing(folder: &Folder, load: &Arc<Load>, scale: &Scale, writers: u64) -> io
         for ((name, _, run), found) in WRITERS.iter().zip(&mut found) {
             let dir = folder.sub(name)?;
             found.push(run(dir.path(), load, shape)?);
+            if *name != EMBEDDED {
+                database::remove(dir.path())?;
+            }
         }
     }
     let speed = |outcome: &Outcome| outcome.events_per_second;

@@ -1,6 +1,6 @@
 //! Our engine on PostgreSQL: several instances, each with connections of its own, as several servers have them.
 
-use super::database::{schema, url_of};
+use super::database::{connect, schema, url_of};
 use super::ours::{OurFollower, Ours, engine_on};
 use super::subject::{Batch, Durability, Live, Parts, Reads, Subject, Tally};
 use std::io;
@@ -8,7 +8,6 @@ use std::path::Path;
 use std::time::Duration;
 use threadline_store_postgres::{PostgresOptions, PostgresStore};
 use tokio::task::JoinHandle;
-use tokio_postgres::NoTls;
 
 /// So many instances. A thread is written by one of them, and followed at the next.
 pub(super) struct Instances<const N: usize> {
@@ -75,22 +74,14 @@ impl<const N: usize> Reads for Instances<N> {
 
 /// What the tables and indexes of a schema take, after a vacuum: what was given back can be taken again.
 fn relations(url: &str) -> io::Result<Parts> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let place = url.split('?').next().unwrap_or(url).to_owned();
-    let schema = schema(url)?;
-    let bytes = runtime.block_on(async {
-        let (client, connection) = tokio_postgres::connect(&place, NoTls).await?;
-        tokio::spawn(connection);
-        let rows = client
-            .query(
-                "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c \
-                 JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'",
-                &[&schema],
-            )
-            .await?;
-        Ok::<i64, tokio_postgres::Error>(rows[0].get(0))
-    });
-    let bytes = u64::try_from(bytes.map_err(io::Error::other)?).map_err(io::Error::other)?;
+    let (runtime, client) = connect(url)?;
+    let asked = runtime.block_on(client.query_one(
+        "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c \
+         JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'",
+        &[&schema(url)?],
+    ));
+    let bytes: i64 = asked.map_err(io::Error::other)?.get(0);
+    let bytes = u64::try_from(bytes).map_err(io::Error::other)?;
     Ok(Parts::from([("tables and indexes", bytes)]))
 }
 

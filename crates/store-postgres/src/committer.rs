@@ -97,8 +97,8 @@ struct Queue {
     waiting: Vec<Waiting>,
     /// The hashes of threads that are being committed. Two that have the same one wait for each other.
     in_flight: HashSet<u64>,
-    /// When the last commit began.
-    begun: Option<Instant>,
+    /// When the commits that go on have begun.
+    begun: Vec<Instant>,
     is_closed: bool,
 }
 
@@ -188,10 +188,11 @@ impl Committer {
     pub(crate) async fn work(self: Arc<Self>, connector: Arc<Connector>) {
         let mut line = Line::new(connector);
         loop {
-            let group = self.take().await;
+            let (group, begun) = self.take().await;
             let threads: Vec<u64> = group.iter().map(|one| one.hash).collect();
             self.commit(&mut line, group).await;
             let mut queue = self.lock();
+            queue.begun.retain(|other| *other != begun);
             for thread in &threads {
                 queue.in_flight.remove(thread);
             }
@@ -205,7 +206,8 @@ impl Committer {
         }
     }
 
-    async fn take(&self) -> Vec<Waiting> {
+    /// What is to be committed, and when that begins.
+    async fn take(&self) -> (Vec<Waiting>, Instant) {
         loop {
             let woken = self.wake.notified();
             let alone_until = {
@@ -214,7 +216,9 @@ impl Committer {
                 if alone_until.is_none() {
                     let group = queue.take();
                     if !group.is_empty() {
-                        return group;
+                        let begun = Instant::now();
+                        queue.begun.push(begun);
+                        return (group, begun);
                     }
                 }
                 alone_until
@@ -309,9 +313,9 @@ impl Committer {
 }
 
 impl Queue {
-    /// Until when a commit that goes on may be left alone.
+    /// Until when a commit that goes on may be left alone, if there is one.
     fn alone_until(&self) -> Option<Instant> {
-        let until = self.begun.filter(|_| !self.in_flight.is_empty())? + ALONE;
+        let until = *self.begun.iter().max()? + ALONE;
         (Instant::now() < until).then_some(until)
     }
 
@@ -337,9 +341,6 @@ impl Queue {
                 places.remove(&one.hash);
                 self.waiting.push(one);
             }
-        }
-        if !group.is_empty() {
-            self.begun = Some(Instant::now());
         }
         group
     }
@@ -457,17 +458,24 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn where_others_append_nothing_is_committed_beside_a_commit_unless_that_takes_long() {
         let committer = committer();
-        let _waiting = [committer.submit(append("a", &["1"]), 1)];
-        assert_eq!(committer.take().await.len(), 1);
-        let _waiting = [committer.submit(append("b", &["2"]), 2)];
-        assert_eq!(committer.take().await.len(), 1, "nobody else appends");
+        let take = async |thread, token| {
+            let _waiting = committer.submit(append(thread, &["1"]), token);
+            let asked = Instant::now();
+            let (group, begun) = committer.take().await;
+            assert_eq!((group.len(), begun), (1, Instant::now()));
+            (begun, begun - asked)
+        };
+        let end = |begun| committer.lock().begun.retain(|other| *other != begun);
+        assert_eq!(take("a", 1).await.1, Duration::ZERO);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let (second, waited) = take("b", 2).await;
+        assert_eq!(waited, Duration::ZERO, "nobody else appends");
+        end(second);
         committer.grapevine.hear_of(1);
-        let _waiting = [committer.submit(append("c", &["3"]), 3)];
-        let begun = Instant::now();
-        assert_eq!((committer.take().await.len(), begun.elapsed() >= ALONE), (1, true));
+        let (third, waited) = take("c", 3).await;
+        assert!(waited >= ALONE / 2, "the first has just begun");
+        end(third);
         committer.lock().in_flight.clear();
-        let _waiting = [committer.submit(append("a", &["4"]), 4)];
-        let begun = Instant::now();
-        assert_eq!((committer.take().await.len(), begun.elapsed()), (1, Duration::ZERO));
+        assert_eq!(take("b", 4).await.1, Duration::ZERO, "it takes long");
     }
 }

@@ -1,6 +1,5 @@
 //! Opening: everything that is live is visited, and what a crash left is put in order.
 
-use super::Position;
 use super::committer::Active;
 use super::damage::{Cut, Damage};
 use super::entry::Found;
@@ -11,10 +10,17 @@ use super::header::Header;
 use super::keeper::new_segment;
 use super::scan::Scanned;
 use super::segments::{Segment, Segments, Shared};
+use super::sidecar::Sidecar;
 use super::survey::{SegmentFile, Survey};
+use super::walk::WINDOW_BYTES;
+use super::{Position, Salt};
 use crate::fs::Disk;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::mpsc::{self, SyncSender};
+
+/// How many sidecars are read before they are visited: each takes some megabytes.
+const SIDECARS_AHEAD: usize = 2;
 
 /// What was found when the journal was opened, besides the entries.
 #[derive(Debug, Default)]
@@ -58,9 +64,19 @@ pub(super) fn open(
         next_group: None,
     };
     let mut last = None;
-    for place in 0..survey.segments.len() {
-        last = opening.visit(&survey, place, visitor)?;
-    }
+    std::thread::scope(|scope| {
+        let (sender, sidecars) = mpsc::sync_channel(SIDECARS_AHEAD);
+        let (disk, survey) = (&*disk, &survey);
+        let ahead = std::thread::Builder::new().name("journal-opening".to_owned());
+        ahead
+            .spawn_scoped(scope, move || read_ahead(disk, survey, salt, &sender))
+            .map_err(OpenError::io("a thread"))?;
+        for place in 0..survey.segments.len() {
+            let sidecar = sidecars.recv().ok().flatten();
+            last = opening.visit(survey, place, sidecar.as_ref(), visitor)?;
+        }
+        Ok(())
+    })?;
     let active = opening.activate(
         &survey,
         last,
@@ -76,6 +92,22 @@ pub(super) fn open(
     segments.live.insert(active.segment.number, Arc::clone(&active.segment));
     let shared = Shared::new(disk, salt, options.segment_bytes, segments);
     Ok(Opened { shared, active, recovery, sidecars_wanted })
+}
+
+/// Reads, beside who visits entries, what is visited next: the sidecars in their order, none for a segment that has no good one, and
+/// then the last segment, which is in the operating system's memory when it is asked for.
+fn read_ahead(disk: &dyn Disk, survey: &Survey, salt: Salt, sidecars: &SyncSender<Option<Sidecar>>) {
+    for (place, file) in survey.segments.iter().enumerate() {
+        let bytes = file.load_sidecar(disk).unwrap_or_default();
+        if sidecars.send(file.sidecar(&bytes, salt, survey.bound(place))).is_err() {
+            return;
+        }
+    }
+    let Some(last) = survey.segments.last() else { return };
+    let (mut window, mut at) = (vec![0; WINDOW_BYTES], 0);
+    while let Ok(read @ 1..) = last.file.read_at(&mut window, at) {
+        at += read as u64;
+    }
 }
 
 struct Opening<'a> {
@@ -96,6 +128,7 @@ impl Opening<'_> {
         &mut self,
         survey: &Survey,
         place: usize,
+        sidecar: Option<&Sidecar>,
         visitor: &mut dyn FnMut(Found<'_>),
     ) -> Result<Option<Scanned>, OpenError> {
         let file = &survey.segments[place];
@@ -103,9 +136,6 @@ impl Opening<'_> {
             self.gone(file)?;
             return Ok(None);
         }
-        let (salt, bound) = (survey.salt.unwrap_or(self.options.salt), survey.bound(place));
-        let sidecar_bytes = file.load_sidecar(self.disk).unwrap_or_default();
-        let sidecar = file.sidecar(&sidecar_bytes, salt, bound);
         if let Some(sidecar) = sidecar {
             self.recovery.damages.extend(file.header_damages.iter().cloned());
             sidecar.entries().for_each(visitor);
@@ -113,6 +143,7 @@ impl Opening<'_> {
             self.next_group = Some(sidecar.covers.next_group);
             return Ok(None);
         }
+        let (salt, bound) = (survey.salt.unwrap_or(self.options.salt), survey.bound(place));
         let before = self.next_group;
         let scanned = file.walk(salt, bound, before).run(visitor).map_err(OpenError::io(file.name()))?;
         self.recovery.scanned.push(file.number);

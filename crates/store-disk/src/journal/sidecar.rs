@@ -4,7 +4,6 @@ use super::checksum::checksum;
 use super::entry::{EntryHead, Found};
 use super::format::{FEATURES_KNOWN, GROUPS_START, SIDECAR_MAGIC, SIDECAR_VERSION, SIDECAR_VERSION_PLAIN};
 use super::{Position, Salt};
-use std::borrow::Cow;
 use std::io;
 use threadline_log::varint;
 
@@ -72,15 +71,15 @@ impl SidecarBuilder {
 
 /// A sidecar whose checksum holds.
 #[derive(Debug)]
-pub(super) struct Sidecar<'a> {
+pub(super) struct Sidecar {
     pub(super) covers: Covers,
     entries: u32,
-    rest: Cow<'a, [u8]>,
+    rest: Vec<u8>,
 }
 
-impl<'a> Sidecar<'a> {
+impl Sidecar {
     /// None if it is damaged, of another store or of a later version: it will be made anew.
-    pub(super) fn verified(bytes: &'a [u8], salt: Salt) -> Option<Self> {
+    pub(super) fn verified(bytes: &[u8], salt: Salt) -> Option<Self> {
         let (bytes, stored) = bytes.split_last_chunk()?;
         let (fixed, rest) = bytes.split_first_chunk::<FIXED_BYTES>()?;
         let u64_at = |at: usize| u64::from_le_bytes(*fixed[at..].first_chunk().expect("fields are fixed"));
@@ -91,8 +90,8 @@ impl<'a> Sidecar<'a> {
         let covers =
             Covers { segment: u64_at(16), first_group: u64_at(24), next_group: u64_at(32), end: u32_at(40) };
         let rest = match u16::from_le_bytes([fixed[8], fixed[9]]) {
-            SIDECAR_VERSION if known => Cow::Owned(zstd::decode_all(rest).ok()?),
-            SIDECAR_VERSION_PLAIN if known => Cow::Borrowed(rest),
+            SIDECAR_VERSION if known => zstd::decode_all(rest).ok()?,
+            SIDECAR_VERSION_PLAIN if known => rest.to_vec(),
             _ => return None,
         };
         let sidecar = Self { covers, entries: u32_at(44), rest };

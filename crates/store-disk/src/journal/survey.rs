@@ -145,7 +145,7 @@ impl SegmentFile {
     }
 
     /// The sidecar in `bytes`, if it is of this segment as the headers say it is.
-    pub(super) fn sidecar<'a>(&self, bytes: &'a [u8], salt: Salt, bound: Bound) -> Option<Sidecar<'a>> {
+    pub(super) fn sidecar(&self, bytes: &[u8], salt: Salt, bound: Bound) -> Option<Sidecar> {
         let header = self.header.filter(|header| header.segment_bytes == self.size)?;
         let sidecar = Sidecar::verified(bytes, salt)?;
         let Covers { segment, first_group, next_group, end } = sidecar.covers;

@@ -9,7 +9,7 @@ use crate::fs::DiskFile;
 use std::io;
 
 /// How much is read at once, unless a group is longer.
-const WINDOW_BYTES: usize = 256 << 10;
+pub(super) const WINDOW_BYTES: usize = 256 << 10;
 
 /// A segment that is to be read.
 #[derive(Debug, Clone, Copy)]
