@@ -324,7 +324,9 @@ fn open_catalogue(
     let Some(path) = path.map(|path| path.join(CATALOGUE)) else {
         return Ok((Catalogue::in_memory()?, Some("it is in memory".to_owned())));
     };
-    read_ahead(&path);
+    if unusable.is_none() {
+        read_ahead(&path);
+    }
     let why = match (unusable, Catalogue::open(&path)) {
         (Some(why), _) => why,
         (None, Ok(Some(catalogue))) => return Ok((catalogue, None)),
@@ -342,7 +344,7 @@ fn open_catalogue(
 fn read_ahead(path: &Path) {
     use rustix::fs::{Advice, fadvise};
     /// No more is read that nobody may need.
-    const BYTES_MAX: u64 = 128 << 20;
+    const BYTES_MAX: u64 = 64 << 20;
     /// Of more at once it may read the beginning alone.
     const STEP: usize = 128 << 10;
     let Ok(file) = std::fs::File::open(path) else { return };

@@ -1,4 +1,4 @@
-//! Appends: what waits is committed together, in one call of the database, and nothing waits for more to come.
+//! Appends: what waits is committed together, in one call of the database, and nothing waits for more to come, but for a commit that goes on.
 //!
 //! A thread is in one call at a time. If the connection is lost in the middle, the old backend is ended first, so that it has appended or never will,
 //! and then it is asked again: what is there is known by its token.
@@ -20,8 +20,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 /// How many may be committed at once. While one waits for the disk, another is prepared.
 pub(crate) const COMMITTERS: usize = 2;
-/// Where other instances do that to a database, for how long nothing is committed beside a commit: it would be for less, at the same cost. One that takes
-/// longer may wait for somebody's lock.
+/// Where other instances do that to a database, for how long nothing is committed beside a commit, unless as much waits as goes into one: it would be for
+/// less, at the same cost. One that takes longer may wait for somebody's lock.
 const ALONE: Duration = Duration::from_millis(20);
 /// No more batches than these are committed together.
 const BATCHES_MAX: usize = 1024;
@@ -316,7 +316,7 @@ impl Queue {
     /// Until when a commit that goes on may be left alone, if there is one.
     fn alone_until(&self) -> Option<Instant> {
         let until = *self.begun.iter().max()? + ALONE;
-        (Instant::now() < until).then_some(until)
+        (Instant::now() < until && self.waiting.len() < BATCHES_MAX).then_some(until)
     }
 
     /// What can be committed now: of each thread what came first, with as much of what came next as can be one row with it; and of none that is being

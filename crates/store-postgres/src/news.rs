@@ -185,7 +185,9 @@ impl Grapevine {
     /// Counts appends of others that nobody made.
     #[cfg(test)]
     pub(crate) fn hear_of(&self, appends: usize) {
-        lock(&self.present).shares.count(0, appends);
+        let mut present = lock(&self.present);
+        present.hear_other();
+        present.shares.count(0, appends);
     }
 
     /// Tells the others, soon.
@@ -200,8 +202,9 @@ impl Grapevine {
 
     /// Whether others append as much as half of what we do, or more.
     pub(crate) fn are_others_busy(&self) -> bool {
-        let Shares { ours, others } = lock(&self.present).shares;
-        others > 0 && others >= ours / 2
+        let present = lock(&self.present);
+        let Shares { ours, others } = present.shares;
+        is_recent(present.others) && others > 0 && others >= ours / 2
     }
 
     /// Waits for what another has told.
@@ -335,8 +338,10 @@ impl Listener {
         if let Some(greeting) = lock(&self.present).hear_other() {
             _ = self.telling.send(greeting);
         }
-        let news: Vec<News> =
+        let mut news: Vec<News> =
             lines.filter_map(|line| Told::read(line).unwrap_or(Told::Missed).news()).collect();
+        // However much of it is not known here, it is looked for once.
+        news.dedup();
         lock(&self.present).shares.count(0, news.len());
         self.pass_on(news);
     }
@@ -369,8 +374,8 @@ mod tests {
         assert!(present.is_to_be_told());
     }
 
-    #[test]
-    fn others_are_busy_while_they_append_half_as_much_as_we_do() {
+    #[tokio::test(start_paused = true)]
+    async fn others_are_busy_while_they_append_half_as_much_as_we_do() {
         let grapevine = Grapevine::silent();
         let tell =
             |appends| (0..appends).for_each(|_| grapevine.tell(vec![Told::Reached(Incarnation(1), 1)]));
@@ -384,6 +389,21 @@ mod tests {
         assert!(grapevine.are_others_busy());
         tell(2 * COUNTED);
         assert!(!grapevine.are_others_busy(), "that was long ago");
+        grapevine.hear_of(usize::MAX);
+        tokio::time::advance(GONE_AFTER).await;
+        assert!(!grapevine.are_others_busy(), "they are gone");
+    }
+
+    #[test]
+    fn what_somebody_newer_tells_is_missed_once() {
+        let ((hearing, mut heard), (telling, _greetings)) = (mpsc::channel(1), mpsc::unbounded_channel());
+        let (has_missed, present) = Default::default();
+        let listener = Listener { name: Name(1), hearing, has_missed, present, telling };
+        listener.hear("1\n7 8");
+        listener.hear("2\n7 8\nunheard of\n9\n\"here\"");
+        let reached = News::Reached { thread: Incarnation(7), tail: 8 };
+        assert_eq!(heard.try_recv(), Ok(vec![reached, News::Missed]));
+        assert!(heard.try_recv().is_err(), "we have told the first ourselves");
     }
 
     #[test]

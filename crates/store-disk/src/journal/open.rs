@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{self, SyncSender};
 
-/// How many sidecars are read before they are visited: each takes some megabytes.
+/// How many sidecars may wait to be visited: each takes some megabytes.
 const SIDECARS_AHEAD: usize = 2;
 
 /// What was found when the journal was opened, besides the entries.
