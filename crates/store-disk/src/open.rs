@@ -325,7 +325,7 @@ fn open_catalogue(
         return Ok((Catalogue::in_memory()?, Some("it is in memory".to_owned())));
     };
     if unusable.is_none() {
-        read_ahead(&path);
+        read_catalogue_ahead(&path);
     }
     let why = match (unusable, Catalogue::open(&path)) {
         (Some(why), _) => why,
@@ -341,7 +341,7 @@ fn open_catalogue(
 ///
 /// Not once the catalogue is open: closing a file gives up the locks that SQLite has on it.
 #[cfg(target_os = "linux")]
-fn read_ahead(path: &Path) {
+fn read_catalogue_ahead(path: &Path) {
     use rustix::fs::{Advice, fadvise};
     /// No more is read that nobody may need.
     const BYTES_MAX: u64 = 64 << 20;
@@ -356,7 +356,7 @@ fn read_ahead(path: &Path) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn read_ahead(_: &Path) {}
+fn read_catalogue_ahead(_: &Path) {}
 
 fn visit(overlay: &mut Overlay, replays: &mut Vec<Replay>, watermark: Option<Mark>, found: &Found<'_>) {
     let Found { position, head, body_bytes, body } = *found;

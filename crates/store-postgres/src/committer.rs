@@ -466,16 +466,22 @@ mod tests {
             (begun, begun - asked)
         };
         let end = |begun| committer.lock().begun.retain(|other| *other != begun);
+        let moment = Duration::from_millis(1);
         assert_eq!(take("a", 1).await.1, Duration::ZERO);
-        tokio::time::advance(Duration::from_millis(1)).await;
+        tokio::time::advance(moment).await;
         let (second, waited) = take("b", 2).await;
         assert_eq!(waited, Duration::ZERO, "nobody else appends");
         end(second);
         committer.grapevine.hear_of(1);
         let (third, waited) = take("c", 3).await;
-        assert!(waited >= ALONE / 2, "the first has just begun");
+        assert!(waited >= ALONE - moment, "the first has just begun");
         end(third);
         committer.lock().in_flight.clear();
         assert_eq!(take("b", 4).await.1, Duration::ZERO, "it takes long");
+        let _waiting: Vec<_> =
+            (0..BATCHES_MAX).map(|no| committer.submit(append(&no.to_string(), &["1"]), 5)).collect();
+        let asked = Instant::now();
+        let (group, begun) = committer.take().await;
+        assert_eq!((group.len(), begun), (BATCHES_MAX, asked), "as much as goes into a commit");
     }
 }

@@ -119,8 +119,9 @@ impl Present {
         self.we = Some(Instant::now());
     }
 
-    /// One of the others was heard. Gives what that one is to be told, if nobody was there before.
-    fn hear_other(&mut self) -> Option<Vec<Told>> {
+    /// One of the others was heard, and so many news of it. Gives what that one is to be told, if nobody was there before.
+    fn hear_other(&mut self, news: usize) -> Option<Vec<Told>> {
+        self.shares.count(0, news);
         let is_first = !is_recent(self.others);
         self.others = Some(Instant::now());
         let is_untold = std::mem::take(&mut self.is_untold);
@@ -185,9 +186,7 @@ impl Grapevine {
     /// Counts appends of others that nobody made.
     #[cfg(test)]
     pub(crate) fn hear_of(&self, appends: usize) {
-        let mut present = lock(&self.present);
-        present.hear_other();
-        present.shares.count(0, appends);
+        lock(&self.present).hear_other(appends);
     }
 
     /// Tells the others, soon.
@@ -334,15 +333,14 @@ impl Listener {
         if lines.next().and_then(|line| line.parse().ok()) == Some(self.name.0) {
             return lock(&self.present).hear_us();
         }
-        // Whoever has come need not wait until he knows of us.
-        if let Some(greeting) = lock(&self.present).hear_other() {
-            _ = self.telling.send(greeting);
-        }
         let mut news: Vec<News> =
             lines.filter_map(|line| Told::read(line).unwrap_or(Told::Missed).news()).collect();
         // However much of it is not known here, it is looked for once.
         news.dedup();
-        lock(&self.present).shares.count(0, news.len());
+        // Whoever has come need not wait until he knows of us.
+        if let Some(greeting) = lock(&self.present).hear_other(news.len()) {
+            _ = self.telling.send(greeting);
+        }
         self.pass_on(news);
     }
 
@@ -364,13 +362,13 @@ mod tests {
         let mut present = Present::default();
         assert!(present.is_to_be_told(), "who does not hear himself may not hear others");
         present.hear_us();
-        assert_eq!(present.hear_other(), Some(vec![Told::Here]), "nothing is untold");
-        assert!(present.is_to_be_told() && present.hear_other().is_none());
+        assert_eq!(present.hear_other(0), Some(vec![Told::Here]), "nothing is untold");
+        assert!(present.is_to_be_told() && present.hear_other(0).is_none());
         tokio::time::advance(GONE_AFTER).await;
         assert!(present.is_to_be_told());
         present.hear_us();
         assert!(!present.is_to_be_told(), "the others are gone");
-        assert_eq!(present.hear_other(), Some(vec![Told::Here, Told::Missed]));
+        assert_eq!(present.hear_other(0), Some(vec![Told::Here, Told::Missed]));
         assert!(present.is_to_be_told());
     }
 
