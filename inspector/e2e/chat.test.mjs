@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Server, answer, close, idle, open, quit, say, threadOf, until } from "./harness.mjs";
+import { Server, answer, close, focused, idle, open, quit, say, threadOf, until } from "./harness.mjs";
 
 const server = new Server();
 before(() => server.start());
@@ -79,6 +79,23 @@ test("a question is answered after a reload", async () => {
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   await page.getByText("Approved: the letter is sent.").waitFor();
   assert.equal(await page.getByText("May I send the letter?").count(), 0);
+  await close(page);
+});
+
+test("who writes when a question comes stays where they write, and is there again after the answer", async () => {
+  const page = await open(server);
+  await say(page, "approve");
+  await page.getByText("May I send the letter?").waitFor();
+  const asked = page.url();
+  // No shortcuts for a new chat and for the events.
+  await page.keyboard.type("n2");
+  await focused(page, "composer");
+  assert.equal(page.url(), asked);
+  await page.getByRole("button", { name: "Approve", exact: true }).click();
+  await focused(page, "composer");
+  await page.getByText("Approved: the letter is sent.").waitFor();
+  await page.keyboard.type("next");
+  assert.equal(await page.getByLabel("Message", { exact: true }).inputValue(), "next");
   await close(page);
 });
 

@@ -109,6 +109,9 @@ export async function say(page, text) {
   await page.getByLabel("Message", { exact: true }).press("Enter");
 }
 
+/** Waits until an element has the focus. */
+export const focused = (page, id) => page.waitForFunction((wanted) => document.activeElement?.id === wanted, id);
+
 export const idle = (page) => page.locator('[role="log"][aria-busy="false"]').waitFor();
 export const answer = (page) => page.locator(".message-assistant").last();
 export const threadOf = (page) => decodeURIComponent(/#\/t\/([^/?]+)/.exec(page.url())[1]);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { SCREENSHOTS, Server, close, idle, open, quit, say, seen, threadOf } from "./harness.mjs";
+import { SCREENSHOTS, Server, close, focused, idle, open, quit, say, seen, threadOf } from "./harness.mjs";
 
 const server = new Server();
 let hash;
@@ -78,6 +78,7 @@ test("the list is over the rest where there is no room for it", async () => {
 test("keys do what their list says", async () => {
   const page = await open(server, hash);
   await page.getByText("May I send the letter?").waitFor();
+  await focused(page, "composer");
   await page.keyboard.press("Escape");
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
@@ -87,17 +88,20 @@ test("keys do what their list says", async () => {
     await page.keyboard.press(key);
     await page.getByRole("tab", { name: view, selected: true }).waitFor();
   }
-  // The chat has taken the focus, for who wants to write.
+  // The chat takes the focus, for who wants to write, and keeps it when it turns out that the agent waits.
+  await page.getByText("May I send the letter?").waitFor();
+  await focused(page, "composer");
   await page.keyboard.press("Escape");
   await page.keyboard.press("t");
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
   await page.keyboard.press("s");
   assert.equal(await page.getByRole("complementary", { name: "State" }).count(), 0);
   await page.keyboard.press("/");
-  await page.waitForFunction(() => document.activeElement?.id === "search");
+  await focused(page, "search");
   await page.keyboard.press("Escape");
   await page.keyboard.press("n");
   await page.getByText("Say something").waitFor();
+  await focused(page, "composer");
   await page.keyboard.press("Escape");
   await page.keyboard.press("j");
   await page.getByText("May I send the letter?").waitFor();

@@ -1,4 +1,5 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Chat } from "../model/chat";
 import { isStateShown } from "../model/look";
 import { go, place } from "../model/place";
@@ -40,6 +41,7 @@ function Conversation({ chat, onBegin, onChoose }: { chat: Chat; onBegin: () => 
     isAtEnd.current = true;
     void said;
   };
+  const composer = useRef<HTMLTextAreaElement>(null);
   const end = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
@@ -79,7 +81,16 @@ function Conversation({ chat, onBegin, onChoose }: { chat: Chat; onBegin: () => 
                 onAnswerCall={at === lastCall && status === "idle" && ended === undefined ? (call, content) => begin(chat.answerCall(call, content)) : undefined}
               />
             ))}
-            {chat.interrupts.value.length > 0 && <Interrupts interrupts={chat.interrupts.value} onAnswer={(answers) => begin(chat.resume(answers))} />}
+            {chat.interrupts.value.length > 0 && (
+              <Interrupts
+                interrupts={chat.interrupts.value}
+                onAnswer={(answers) => {
+                  begin(chat.resume(answers));
+                  // The button that had the focus goes away: what is typed next would be taken for shortcuts.
+                  offerToWrite(composer.current);
+                }}
+              />
+            )}
             {status === "running" && <p class="working">Working…</p>}
             {status === "lost" && <p class="working">Connection lost. Trying again…</p>}
             {ended && (
@@ -93,6 +104,7 @@ function Conversation({ chat, onBegin, onChoose }: { chat: Chat; onBegin: () => 
         </div>
         {chat.failure.value !== null && <Trouble onDismiss={() => (chat.failure.value = null)}>{chat.failure.value}</Trouble>}
         <Composer
+          box={composer}
           isBusy={isBusy}
           isRunning={status === "running"}
           isWaiting={chat.interrupts.value.length > 0}
@@ -131,7 +143,13 @@ function Welcome({ onSay }: { onSay: (text: string) => void }) {
   );
 }
 
+/** Gives a box the focus, unless a keyboard on the screen would then cover the chat. */
+const offerToWrite = (box: HTMLElement | null): void => {
+  if (matchMedia("(min-width: 720px)").matches) box?.focus();
+};
+
 interface ComposerProps {
+  box: RefObject<HTMLTextAreaElement | null>;
   isBusy: boolean;
   isRunning: boolean;
   isWaiting: boolean;
@@ -139,12 +157,10 @@ interface ComposerProps {
   onStop: () => void;
 }
 
-function Composer({ isBusy, isRunning, isWaiting, onSend, onStop }: ComposerProps) {
+function Composer({ box, isBusy, isRunning, isWaiting, onSend, onStop }: ComposerProps) {
   const [text, setText] = useState("");
-  const box = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
-    if (matchMedia("(min-width: 720px)").matches) box.current?.focus();
-  }, []);
+  // Before the next key comes: an effect that waits for the picture could take the focus between two of them.
+  useLayoutEffect(() => offerToWrite(box.current), []);
   useEffect(() => {
     const area = box.current;
     if (area === null) return;
@@ -171,7 +187,8 @@ function Composer({ isBusy, isRunning, isWaiting, onSend, onStop }: ComposerProp
         aria-label="Message"
         placeholder={isWaiting ? "The agent waits for your answer above" : "Message"}
         value={text}
-        disabled={isWaiting}
+        // Not disabled, which would take the focus from who writes just then, and make shortcuts of the rest of the word.
+        readOnly={isWaiting}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
