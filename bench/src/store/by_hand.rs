@@ -5,6 +5,8 @@ use super::database::{connect, schema, url_of};
 use super::subject::{Batch, Durability, Subject};
 use std::io;
 use std::path::Path;
+use threadline_log::Kind;
+use threadline_log::sealed::shared;
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Statement};
 
@@ -31,11 +33,17 @@ impl Engine for ByHand {
     fn commit(&mut self, group: &[Entry]) -> io::Result<()> {
         let threads: Vec<i64> = group.iter().map(|entry| entry.thread.into()).collect();
         let firsts: Vec<i64> = group.iter().map(|entry| entry.last.cast_signed()).collect();
-        let bodies: Vec<&[u8]> = group.iter().map(|entry| &entry.value[..]).collect();
+        let bodies: Option<Vec<Vec<u8>>> = group.iter().map(body).collect();
+        let bodies = bodies.ok_or_else(|| io::Error::other("an event is too long"))?;
         let inserted =
             self.runtime.block_on(self.client.execute(&self.insert, &[&threads, &firsts, &bodies]));
         inserted.map(|_| ()).map_err(io::Error::other)
     }
+}
+
+/// What a row of ours has, but for the checksum.
+fn body(entry: &Entry) -> Option<Vec<u8>> {
+    shared::encode(entry.events().map(|event| (Kind::Event, event)))
 }
 
 fn begin(url: &str) -> io::Result<ByHand> {

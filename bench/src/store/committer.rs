@@ -22,6 +22,10 @@ impl Entry {
     pub(super) fn key(&self) -> [u8; 12] {
         key(self.thread, self.last)
     }
+
+    pub(super) fn events(&self) -> impl Iterator<Item = &[u8]> {
+        events(&self.value)
+    }
 }
 
 /// The key that sorts by thread and offset.
@@ -79,14 +83,18 @@ pub(super) struct Stored<'a> {
 
 impl<'a> Stored<'a> {
     fn events(self) -> impl Iterator<Item = &'a [u8]> {
-        let mut rest = self.value;
-        std::iter::from_fn(move || {
-            let (len, tail) = rest.split_first_chunk()?;
-            let (event, tail) = tail.split_at(usize::try_from(u32::from_le_bytes(*len)).ok()?);
-            rest = tail;
-            Some(event)
-        })
+        events(self.value)
     }
+}
+
+fn events(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = value;
+    std::iter::from_fn(move || {
+        let (len, tail) = rest.split_first_chunk()?;
+        let (event, tail) = tail.split_at(usize::try_from(u32::from_le_bytes(*len)).ok()?);
+        rest = tail;
+        Some(event)
+    })
 }
 
 /// What writers have left for the committer.

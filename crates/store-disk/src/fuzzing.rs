@@ -1,6 +1,6 @@
 //! Ways to the decoders past the checksums, which would keep a fuzzer out. Whatever is in a frame is decoded or refused.
 
-use crate::entry::{FactEntry, PACKED, RECORDS, SHARED, unshared};
+use crate::entry::{FactEntry, PACKED, RECORDS, SHARED};
 use crate::fs::sim::SimDisk;
 use crate::history::{BlockKind, reread, salvaged};
 use crate::journal::format::segment_name;
@@ -8,6 +8,7 @@ use crate::journal::{self, EntryHead, Journal, Options, Salt, framed};
 use bytes::Bytes;
 use std::sync::Arc;
 use threadline_log::sealed::batch::{BatchHead, decode_records};
+use threadline_log::sealed::shared;
 use threadline_log::{RunNo, Timestamp};
 
 const SALT: Salt = Salt(*b"fuzzing!");
@@ -35,7 +36,7 @@ pub fn open(segment: Vec<u8>) {
         let EntryHead { kind, flags, first, count, weight, .. } = found.head;
         let batch = BatchHead { first, count, run, time };
         let body = match kind == RECORDS && flags & SHARED != 0 {
-            true => unshared(batch, weight, body).ok(),
+            true => shared::decode(count, weight, body).ok(),
             false => Some(Bytes::copy_from_slice(body)),
         };
         body.into_iter().for_each(|body| decode(kind, flags, batch, body));

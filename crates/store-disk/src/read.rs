@@ -11,6 +11,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::PoisonError;
 use threadline_log::sealed::batch::{BatchHead, decode_records};
+use threadline_log::sealed::shared;
 use threadline_log::store::Page;
 use threadline_log::{Error, Record, RunNo, ThreadKey, Timestamp};
 
@@ -224,7 +225,7 @@ impl Engine {
         let batch = BatchHead { first, count: head.count, run, time };
         let body = match head.flags & SHARED {
             0 => Ok(Bytes::copy_from_slice(entry.body())),
-            _ => entry::unshared(batch, head.weight, entry.body()),
+            _ => shared::decode(head.count, head.weight, entry.body()),
         };
         Ok((batch, body.map_err(|error| undecodable(&at(mark), thread, first, &error))?))
     }

@@ -13,6 +13,7 @@ use std::future::{poll_fn, ready};
 use std::sync::Arc;
 use threadline_log::fact::Fact;
 use threadline_log::sealed::batch::BatchHead;
+use threadline_log::sealed::shared;
 use threadline_log::state::{Admission, Admitted, ThreadState};
 use threadline_log::store::{Ack, Append, Appending, OpenRun, Opened};
 use threadline_log::{Epoch, Error, NewRecord, ThreadKey, Timestamp};
@@ -115,7 +116,8 @@ impl Plan {
 impl Batch {
     /// The records of an append, or the first ones of a run.
     fn new(records: &[NewRecord]) -> Result<Self, Error> {
-        let body = entry::encode_shared(records).ok_or_else(|| too_large(records))?;
+        let parts = records.iter().map(|record| (record.kind, &record.bytes[..]));
+        let body = shared::encode(parts).ok_or_else(|| too_large(records))?;
         let bytes: usize = records.iter().map(|record| record.bytes.len()).sum();
         let count = u32::try_from(records.len()).ok().ok_or_else(|| too_large(records))?;
         Ok(Self { count, bytes: bytes as u64, body })

@@ -1,6 +1,6 @@
 //! Reads.
 
-use crate::batch::{self, Place};
+use crate::batch;
 use crate::connection::{Connection, Failure};
 use crate::names::{Key, escaped, interrupt_key, run_id, scope, thread_key, unescaped};
 use crate::store::PostgresStore;
@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::{BaseState, RunInfo, RunLineage, RunStatus};
+use threadline_log::sealed::batch::BatchHead;
 use threadline_log::store::{Page, RunsSeen};
 use threadline_log::thread::{ThreadInfo, Usage};
 use threadline_log::{Checkpoint, Epoch, Error, Incarnation, RunId, RunNo, Scope, ThreadKey, Timestamp};
@@ -338,11 +339,11 @@ impl PostgresStore {
             let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>(1).is_some());
             let (mut count, mut stored) = (0, 0);
             for row in rows {
-                let (place, body) = (place(row), row.get::<_, &[u8]>(5));
+                let (head, body) = (batch_head(row), row.get::<_, &[u8]>(5));
                 count += 1;
                 stored += body.len();
-                let records = batch::decode(place, body)
-                    .map_err(|what| damaged(thread, format!("offset={}", place.first), what))?;
+                let records = batch::decode(head, body)
+                    .map_err(|what| damaged(thread, format!("offset={}", head.first), what))?;
                 for record in records {
                     if !(first..offsets.end).contains(&record.offset) {
                         continue;
@@ -354,7 +355,7 @@ impl PostgresStore {
                     bytes += record.bytes.len();
                     page.records.push(record);
                 }
-                next = next.max(place.first + place.count as u64);
+                next = next.max(head.end());
             }
             // Less than was asked for is all that there is.
             if count == 0 || (count < ROWS_MAX && stored < bytes_max) {
@@ -391,10 +392,10 @@ impl PostgresStore {
 }
 
 /// Where the records of a row are.
-pub(crate) fn place(row: &Row) -> Place {
-    Place {
+pub(crate) fn batch_head(row: &Row) -> BatchHead {
+    BatchHead {
         first: number(row, 1),
-        count: usize::try_from(row.get::<_, i32>(2)).unwrap_or_default(),
+        count: u32::try_from(row.get::<_, i32>(2)).unwrap_or_default(),
         run: run_no(row.get(3)),
         time: Timestamp(row.get(4)),
     }

@@ -1,9 +1,10 @@
 //! Packing the records of runs that have ended. Any instance may; of two that do the same at once, one has done it for nothing.
 
-use crate::batch::{self, Place};
+use crate::batch;
 use crate::connection::{Connection, Failure};
-use crate::read::place;
+use crate::read::batch_head;
 use crate::store::PostgresStore;
+use threadline_log::sealed::batch::BatchHead;
 use threadline_log::{Error, Record};
 use tokio_postgres::Row;
 
@@ -76,15 +77,14 @@ async fn seal_run(lane: &Connection, run: &Unsealed) -> Result<(), Error> {
         let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(5).len()).sum();
         // Less than was asked for is all that there is.
         let is_last = rows.len() < count(ROWS_MAX) && bytes < count(BYTES_MAX);
-        let places: Vec<Place> = rows.iter().map(place).collect();
-        let until = match places.last().filter(|_| !is_last) {
-            Some(place) => place.first.cast_signed() + i64::try_from(place.count).unwrap_or_default(),
+        let heads: Vec<BatchHead> = rows.iter().map(batch_head).collect();
+        let until = match heads.last().filter(|_| !is_last) {
+            Some(head) => head.end().cast_signed(),
             None => run.last,
         };
         let Some(packed) = packed(&rows) else { return Ok(()) };
-        let seen_firsts: Vec<i64> = places.iter().map(|place| place.first.cast_signed()).collect();
-        let seen_counts: Vec<i32> =
-            places.iter().map(|place| i32::try_from(place.count).unwrap_or_default()).collect();
+        let seen_firsts: Vec<i64> = heads.iter().map(|head| head.first.cast_signed()).collect();
+        let seen_counts: Vec<i32> = heads.iter().map(|head| head.count.cast_signed()).collect();
         let firsts: Vec<i64> = packed.iter().map(|row| row.first).collect();
         let counts: Vec<i32> = packed.iter().map(|row| row.count).collect();
         let times: Vec<i64> = packed.iter().map(|row| row.time).collect();
@@ -128,7 +128,7 @@ fn packed(rows: &[Row]) -> Option<Vec<Packed>> {
     let mut packed = Vec::new();
     let (mut records, mut bytes): (Vec<Record>, usize) = (Vec::new(), 0);
     for row in rows {
-        for record in batch::decode(place(row), row.get(5)).ok()? {
+        for record in batch::decode(batch_head(row), row.get(5)).ok()? {
             let is_gap = records.last().is_some_and(|last| last.offset + 1 != record.offset);
             if is_gap || bytes >= PACKED_BYTES {
                 packed.push(pack(&records)?);

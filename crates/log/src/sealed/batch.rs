@@ -28,6 +28,14 @@ pub enum RecordsError {
     /// More bytes than the lengths say.
     #[error("bytes after the last record. bytes={0}")]
     Left(usize),
+    /// They have another length than is kept beside them.
+    #[error("the records have more or fewer bytes than they should. expected={expected}, actual={actual}")]
+    Bytes {
+        /// What is kept.
+        expected: u64,
+        /// What there is.
+        actual: u64,
+    },
 }
 
 /// The place of a batch among its thread's records.
