@@ -11,6 +11,7 @@
 
 use crate::journal::format::FLAG_WEIGHT;
 use bytes::Bytes;
+use std::io::Read;
 use threadline_log::fact::Fact;
 use threadline_log::{RunNo, Timestamp};
 
@@ -37,6 +38,8 @@ pub(crate) const SHARED: u8 = FLAG_WEIGHT;
 /// Attached bytes up to this length are not worth a frame.
 const PACKED_BYTES_MIN: usize = 512;
 const ZSTD_LEVEL: i32 = 1;
+/// No more room than this is made because a frame says that it needs it.
+const UNPACKED_ROOM_MAX: usize = 1 << 20;
 
 /// Why the bytes of an entry cannot be read, though their checksum is right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +64,7 @@ pub(crate) struct FactEntry {
     pub(crate) body: Bytes,
 }
 
-/// Bytes that belong to a fact, packed if that makes them fewer.
+/// Bytes that belong to a fact, which may be packed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attached {
     bytes: Bytes,
@@ -69,14 +72,39 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
+    /// Packed, if that makes them fewer.
     pub(crate) fn new(bytes: Bytes) -> Self {
         if bytes.len() <= PACKED_BYTES_MIN {
-            return Self { bytes, is_packed: false };
+            return Self::plain(bytes);
         }
         match zstd::bulk::compress(&bytes, ZSTD_LEVEL) {
             Ok(packed) if packed.len() < bytes.len() => Self { bytes: packed.into(), is_packed: true },
-            _ => Self { bytes, is_packed: false },
+            _ => Self::plain(bytes),
         }
+    }
+
+    pub(crate) const fn plain(bytes: Bytes) -> Self {
+        Self { bytes, is_packed: false }
+    }
+
+    /// How many bytes it takes here.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The first of them, so many or all that there are, as they were before they were packed.
+    pub(crate) fn beginning(&self, most: u64) -> Result<Bytes, EntryError> {
+        if !self.is_packed {
+            let end = usize::try_from(most).unwrap_or(usize::MAX).min(self.bytes.len());
+            return Ok(self.bytes.slice(..end));
+        }
+        let said = zstd::zstd_safe::get_frame_content_size(&self.bytes).ok().flatten().unwrap_or_default();
+        let room = usize::try_from(said.min(most)).unwrap_or(usize::MAX).min(UNPACKED_ROOM_MAX);
+        let mut unpacked = Vec::with_capacity(room);
+        let read = zstd::Decoder::with_buffer(&self.bytes[..])
+            .and_then(|decoder| decoder.take(most).read_to_end(&mut unpacked));
+        read.map_err(|error| EntryError::Unpack(error.to_string()))?;
+        Ok(unpacked.into())
     }
 }
 
@@ -112,12 +140,13 @@ impl FactEntry {
 
     /// The bytes that belong to it.
     pub(crate) fn attached(&self) -> Result<Bytes, EntryError> {
-        let attached = self.body.slice(self.line()? + 1..);
-        if self.flags & PACKED == 0 {
-            return Ok(attached);
-        }
-        let unpacked = zstd::decode_all(&attached[..]);
-        Ok(unpacked.map_err(|error| EntryError::Unpack(error.to_string()))?.into())
+        self.kept()?.beginning(u64::MAX)
+    }
+
+    /// The bytes that belong to it, as they are kept.
+    pub(crate) fn kept(&self) -> Result<Attached, EntryError> {
+        let bytes = self.body.slice(self.line()? + 1..);
+        Ok(Attached { bytes, is_packed: self.flags & PACKED != 0 })
     }
 
     /// The same with the bytes that belong to it as they are; if they cannot be unpacked it stays as it is, for who reads it to find out.
@@ -144,6 +173,10 @@ mod tests {
             let entry = encode_fact(Timestamp(1), 0, &fact, &Attached::new(attached.clone().into()));
             prop_assert_eq!(entry.fact().unwrap(), fact);
             prop_assert_eq!(&entry.attached().unwrap()[..], &attached[..]);
+            for most in [0, 1, attached.len() / 2, attached.len(), attached.len() + 1] {
+                let beginning = entry.kept().unwrap().beginning(most as u64).unwrap();
+                prop_assert_eq!(&beginning[..], &attached[..most.min(attached.len())]);
+            }
             prop_assert_eq!(entry.flags & PACKED != 0, attached.len() > PACKED_BYTES_MIN);
             let unpacked = entry.clone().unpacked();
             prop_assert_eq!((unpacked.flags, unpacked.fact()), (0, entry.fact()));

@@ -4,14 +4,13 @@
 //! one is what readers see.
 
 use crate::catalogue::{Changes, StoredThread, ThreadChange};
-use crate::entry::FactEntry;
+use crate::entry::{Attached, FactEntry};
 use crate::history::Mark;
 use crate::kept::{Compacted, Kept};
 use crate::numbered::{ByName, ByNumber};
 use crate::restated::restated;
 use crate::unsealed::Unsealed;
 use crate::usages::Usages;
-use bytes::Bytes;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use threadline_log::fact::Fact;
@@ -34,9 +33,9 @@ pub(crate) struct Write {
 /// A part of a write.
 #[derive(Debug)]
 pub(crate) enum Item {
-    /// A fact, the tail when it became true, and the compacted events if it is a checkpoint. Boxed, because few writes have one and
-    /// all would be as large.
-    Fact { time: Timestamp, tail: u64, fact: Box<Fact>, delta: Bytes },
+    /// A fact, the tail when it became true, and if it is a checkpoint bytes that begin with the compacted events. Boxed, because few
+    /// writes have one and all would be as large.
+    Fact { time: Timestamp, tail: u64, fact: Box<Fact>, delta: Attached },
     /// Records, and how many bytes they have.
     Records { head: BatchHead, bytes: u64 },
 }
@@ -75,7 +74,7 @@ struct Dirty {
     /// A run was opened, and with it keys of others forgotten.
     is_opened: bool,
     /// Compacted events whose words are to be found.
-    deltas: BTreeMap<RunNo, Bytes>,
+    deltas: BTreeMap<RunNo, Delta>,
 }
 
 #[derive(Debug)]
@@ -338,13 +337,19 @@ impl Overlay {
     }
 }
 
+/// Compacted events of a run: the first bytes of these, so many. Packed, where they were found when the store was opened: nobody waits then
+/// for what only finds words.
+type Delta = (Attached, u64);
+
 /// Compacted events of runs, with the place of their thread among the changes.
-pub(crate) type Deltas = Vec<(usize, RunNo, Bytes)>;
+pub(crate) type Deltas = Vec<(usize, RunNo, Delta)>;
 
 /// Finds the words of compacted events.
 pub(crate) fn find_words(changes: &mut Changes, deltas: Deltas) {
-    for (index, run, delta) in deltas {
-        changes.threads[index].words.push((Some(run), search::words_of_delta(&delta)));
+    for (index, run, (delta, bytes)) in deltas {
+        // If they cannot be unpacked, who reads the checkpoint is told.
+        let words = delta.beginning(bytes).map(|delta| search::words_of_delta(&delta)).unwrap_or_default();
+        changes.threads[index].words.push((Some(run), words));
     }
 }
 
@@ -403,9 +408,9 @@ impl Dirty {
                     self.keys.push((*run, key.clone(), ack));
                     DIRTY_BYTES
                 }
-                Fact::Checkpointed { run, .. } => {
+                Fact::Checkpointed { run, delta_bytes, .. } => {
                     self.runs.insert(*run);
-                    self.deltas.insert(*run, delta.clone());
+                    self.deltas.insert(*run, (delta.clone(), *delta_bytes));
                     delta.len()
                 }
                 Fact::Opened { run, .. } => {
@@ -461,12 +466,8 @@ impl Item {
     pub(crate) fn of_fact(entry: &FactEntry) -> Result<Self, crate::entry::EntryError> {
         let fact = entry.fact()?;
         let delta = match &fact {
-            Fact::Checkpointed { delta_bytes, .. } => {
-                let attached = entry.attached()?;
-                let delta = usize::try_from(*delta_bytes).unwrap_or(usize::MAX).min(attached.len());
-                attached.slice(..delta)
-            }
-            _ => Bytes::new(),
+            Fact::Checkpointed { .. } => entry.kept()?,
+            _ => Attached::default(),
         };
         Ok(Self::Fact { time: entry.time, tail: entry.tail, fact: Box::new(fact), delta })
     }

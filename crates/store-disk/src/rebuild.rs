@@ -87,14 +87,15 @@ fn take_facts(shelf: &Shelf, index: &Index, threads: &mut HashMap<u64, Rebuilt>)
         let facts = block.facts().map_err(|error| damaged(HistoryError::Block { at: entry.at, error }))?;
         for fact in facts {
             let unreadable = |error: EntryError| failed(format!("{error}, thread={}", entry.thread));
-            take_fact(threads, entry.thread, &Item::of_fact(&fact).map_err(unreadable)?);
+            let item = Item::of_fact(&fact).map_err(unreadable)?;
+            take_fact(threads, entry.thread, &item).map_err(unreadable)?;
         }
     }
     Ok(())
 }
 
-fn take_fact(threads: &mut HashMap<u64, Rebuilt>, no: u64, item: &Item) {
-    let Item::Fact { fact, delta, tail, .. } = item else { return };
+fn take_fact(threads: &mut HashMap<u64, Rebuilt>, no: u64, item: &Item) -> Result<(), EntryError> {
+    let Item::Fact { fact, delta, tail, .. } = item else { return Ok(()) };
     if let Fact::Created { key, .. } = &**fact {
         threads.entry(no).or_insert_with(|| Rebuilt {
             key: key.clone(),
@@ -103,11 +104,14 @@ fn take_fact(threads: &mut HashMap<u64, Rebuilt>, no: u64, item: &Item) {
             words: BTreeMap::new(),
         });
     }
-    let Some(thread) = threads.get_mut(&no) else { return };
+    let Some(thread) = threads.get_mut(&no) else { return Ok(()) };
     overlay::apply(&thread.key, &mut thread.state, item);
     match &**fact {
-        Fact::Checkpointed { run, .. } => _ = thread.words.insert(*run, search::words_of_delta(delta)),
+        Fact::Checkpointed { run, delta_bytes, .. } => {
+            thread.words.insert(*run, search::words_of_delta(&delta.beginning(*delta_bytes)?));
+        }
         Fact::Compacted { run } => _ = thread.compacted.insert(*run, *tail),
         _ => {}
     }
+    Ok(())
 }

@@ -65,8 +65,9 @@ impl Plan {
         Self { write, frames: Frames::default(), tail }
     }
 
-    /// Adds a fact, with bytes that belong to it.
+    /// Adds a fact, with bytes that belong to it, and the compacted events if it is a checkpoint.
     pub(crate) fn fact(&mut self, time: Timestamp, fact: Fact, attached: &Attached, delta: Bytes) {
+        let delta = Attached::plain(delta);
         let entry = entry::encode_fact(time, self.tail, &fact, attached);
         let sidecar = if entry.body.len() <= SIDECAR_FACT_BYTES_MAX { FLAG_FACT } else { 0 };
         let head = EntryHead {
