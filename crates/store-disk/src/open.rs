@@ -1,6 +1,6 @@
 //! Opening a store.
 
-use crate::catalogue::{Catalogue, CatalogueError};
+use crate::catalogue::{Catalogue, CatalogueError, StoredThread};
 use crate::dirs::Directories;
 use crate::engine::{Engine, Limits, Parts};
 use crate::entry::{FactEntry, PACKED, RECORDS, SHARED};
@@ -8,6 +8,7 @@ use crate::fs::LockError;
 use crate::history::{HistoryError, Index, Mark, Shelf, file_name};
 use crate::identity::{Identity, IdentityError};
 use crate::journal::{self, Cut, Damage, DamageKind, Found, Journal, Salt};
+use crate::numbered::ByNumber;
 use crate::overlay::{Item, Overlay};
 use crate::rebuild::{RebuildError, rebuild};
 use crate::unsealed::{UnsealedBatch, UnsealedFact};
@@ -15,6 +16,8 @@ use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 use threadline_log::sealed::batch::{BatchHead, record_bytes};
 use threadline_log::{RunNo, Timestamp};
 
@@ -167,8 +170,20 @@ fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine,
     let watermark = start.watermark.filter(|_| !keeps_all);
     let mut journal_options = journal::Options::new(salt);
     journal_options.segment_bytes = options.segment_bytes;
-    let visitor = |found: Found<'_>| visit(&mut overlay, &mut replays, watermark, &found);
-    let (journal, recovery) = Journal::open(directories.log.clone(), &journal_options, visitor)?;
+    // Of a catalogue that is to be changed first nothing is read.
+    let readable = (!keeps_all).then_some(&start.catalogue);
+    let (opened, in_use) = beside(readable, |wanted| {
+        let mut seen = ByNumber::default();
+        let visitor = |found: Found<'_>| {
+            let is_new = visit(&mut overlay, &mut replays, watermark, &found);
+            if is_new && seen.insert(found.head.thread, ()).is_none() {
+                // Nobody listens if nothing can be read, which is said in the end.
+                _ = wanted.send(found.head.thread);
+            }
+        };
+        Journal::open(directories.log.clone(), &journal_options, visitor)
+    });
+    let (journal, recovery) = opened?;
     if journal.salt() != salt {
         return Err(IdentityError::OtherStore.into());
     }
@@ -184,7 +199,8 @@ fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine,
     overlay.durable = watermark;
     overlay.threads_end = overlay.threads_end.max(threads_end).max(identity.threads_end);
     replays.retain(|replay| replay.mark > watermark);
-    catalogue.running()?.into_iter().for_each(|stored| overlay.take_up(stored));
+    let in_use = if keeps_all { catalogue.running() } else { in_use };
+    in_use?.into_iter().for_each(|stored| overlay.take_up(stored));
     replay(&mut overlay, &catalogue, &journal, &replays)?;
     for segment in leftover {
         journal.release(segment).map_err(|error| io::Error::other(error.to_string()))?;
@@ -209,6 +225,36 @@ fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine,
     let parts = Parts { journal, catalogue, shelf, directories, identity, lock };
     let engine = Engine::new(overlay, parts, limits, damaged);
     Ok((engine, report))
+}
+
+/// Does something, and meanwhile reads from the catalogue, if it can be read, the threads that have runs which go on and those that are asked for: to
+/// look for them here and there takes about as long as to read the journal.
+fn beside<T>(
+    catalogue: Option<&Catalogue>,
+    work: impl FnOnce(&mpsc::Sender<u64>) -> T,
+) -> (T, Result<Vec<StoredThread>, CatalogueError>) {
+    let (wanted, numbers) = mpsc::channel();
+    thread::scope(|scope| {
+        let reading = scope
+            .spawn(move || catalogue.map_or(Ok(Vec::new()), |catalogue| threads_in_use(catalogue, &numbers)));
+        let done = work(&wanted);
+        drop(wanted);
+        (done, reading.join().expect("reading the catalogue does not panic"))
+    })
+}
+
+fn threads_in_use(
+    catalogue: &Catalogue,
+    numbers: &mpsc::Receiver<u64>,
+) -> Result<Vec<StoredThread>, CatalogueError> {
+    let mut threads = catalogue.running()?;
+    let mut known: ByNumber<()> = threads.iter().map(|thread| (thread.no, ())).collect();
+    for no in numbers {
+        if known.insert(no, ()).is_none() {
+            threads.extend(catalogue.thread_by_no(no)?);
+        }
+    }
+    Ok(threads)
 }
 
 fn identify(directories: &Directories, time: Timestamp) -> Result<(Identity, bool), OpenError> {
@@ -358,7 +404,13 @@ fn read_catalogue_ahead(path: &Path) {
 #[cfg(not(target_os = "linux"))]
 fn read_catalogue_ahead(_: &Path) {}
 
-fn visit(overlay: &mut Overlay, replays: &mut Vec<Replay>, watermark: Option<Mark>, found: &Found<'_>) {
+/// Notes where an entry is. Says whether the catalogue does not contain it.
+fn visit(
+    overlay: &mut Overlay,
+    replays: &mut Vec<Replay>,
+    watermark: Option<Mark>,
+    found: &Found<'_>,
+) -> bool {
     let Found { position, head, body_bytes, body } = *found;
     let mark = Mark::from(position);
     let run = RunNo(u32::try_from(head.run).unwrap_or(u32::MAX));
@@ -369,10 +421,12 @@ fn visit(overlay: &mut Overlay, replays: &mut Vec<Replay>, watermark: Option<Mar
     } else {
         overlay.unsealed.push_fact(head.thread, UnsealedFact { kind: head.kind, run, mark });
     }
-    if watermark.is_none_or(|watermark| mark > watermark) {
+    let is_new = watermark.is_none_or(|watermark| mark > watermark);
+    if is_new {
         let body = body.filter(|_| head.kind != RECORDS).map(Bytes::copy_from_slice);
         replays.push(Replay { mark, head, body_bytes, body });
     }
+    is_new
 }
 
 /// Takes in what the catalogue has not.

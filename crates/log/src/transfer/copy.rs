@@ -110,6 +110,8 @@ struct Copying<'a> {
     to: &'a Engine,
     info: ThreadInfo,
     runs: Vec<RunInfo>,
+    /// What the tail was at most when each of them was opened.
+    opened_by: Vec<u64>,
     opened: usize,
     ended: u32,
     compacted: BTreeSet<RunNo>,
@@ -137,6 +139,7 @@ impl<'a> Copying<'a> {
             to,
             time: info.created,
             info,
+            opened_by: opened_by(&runs),
             runs,
             opened: 0,
             ended: 0,
@@ -259,7 +262,7 @@ impl<'a> Copying<'a> {
     }
 
     fn is_due(&self, next: &RunInfo, run: RunNo, time: Timestamp) -> bool {
-        next.no <= run || next.started < time || ended_at_once(next).is_some_and(|tail| tail <= self.tail)
+        next.no <= run || next.started < time || self.opened_by[self.opened] <= self.tail
     }
 
     /// Begins to write what waits.
@@ -357,4 +360,20 @@ fn ended_at_once(run: &RunInfo) -> Option<u64> {
         0 => Some(run.offsets.start),
         _ => run.ended_at.filter(|ended| *ended <= run.offsets.start),
     }
+}
+
+/// What the tail was at most when each run was opened, as far as that can be told: runs are opened in order, so that those before one that ended
+/// without a record were there by then.
+fn opened_by(runs: &[RunInfo]) -> Vec<u64> {
+    let mut tail = u64::MAX;
+    let mut opened_by: Vec<u64> = runs
+        .iter()
+        .rev()
+        .map(|run| {
+            tail = tail.min(ended_at_once(run).unwrap_or(u64::MAX));
+            tail
+        })
+        .collect();
+    opened_by.reverse();
+    opened_by
 }
