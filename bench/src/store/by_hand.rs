@@ -41,7 +41,7 @@ impl Engine for ByHand {
     }
 }
 
-/// What a row of ours has, but for the checksum.
+/// What a body of ours has behind its head.
 fn body(entry: &Entry) -> Option<Vec<u8>> {
     shared::encode(entry.events().map(|event| (Kind::Event, event)))
 }
