@@ -8,10 +8,13 @@ use std::path::Path;
 use threadline_log::Kind;
 use threadline_log::sealed::shared;
 use tokio::runtime::Runtime;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement};
 
 const INSERT: &str = "INSERT INTO batch (thread, first, count, run, time, token, body) \
-     SELECT t, f, 1, 0, 0, 0, b FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS w (t, f, b)";
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])";
+/// What a body of ours has before its records: a form, a checksum and a length.
+const HEAD: [u8; 9] = [0; 9];
 
 /// A connection that inserts groups, each with one statement, which is one transaction and one round trip.
 pub(super) struct ByHand {
@@ -32,18 +35,27 @@ impl Engine for ByHand {
 
     fn commit(&mut self, group: &[Entry]) -> io::Result<()> {
         let threads: Vec<i64> = group.iter().map(|entry| entry.thread.into()).collect();
-        let firsts: Vec<i64> = group.iter().map(|entry| entry.last.cast_signed()).collect();
+        let counts = group.iter().map(|entry| i32::try_from(entry.events().count()));
+        let counts: Vec<i32> = counts.collect::<Result<_, _>>().map_err(io::Error::other)?;
+        let firsts: Vec<i64> = group
+            .iter()
+            .zip(&counts)
+            .map(|(entry, count)| entry.last.cast_signed() + 1 - i64::from(*count))
+            .collect();
+        // What runs, times and tokens are does not matter to the database, but that it gets them.
+        let others = vec![i64::MAX; group.len()];
         let bodies: Option<Vec<Vec<u8>>> = group.iter().map(body).collect();
         let bodies = bodies.ok_or_else(|| io::Error::other("an event is too long"))?;
-        let inserted =
-            self.runtime.block_on(self.client.execute(&self.insert, &[&threads, &firsts, &bodies]));
+        let row: &[&(dyn ToSql + Sync)] = &[&threads, &firsts, &counts, &others, &others, &others, &bodies];
+        let inserted = self.runtime.block_on(self.client.execute(&self.insert, row));
         inserted.map(|_| ()).map_err(io::Error::other)
     }
 }
 
-/// What a body of ours has behind its head.
+/// As long as a body of ours.
 fn body(entry: &Entry) -> Option<Vec<u8>> {
-    shared::encode(entry.events().map(|event| (Kind::Event, event)))
+    let records = shared::encode(entry.events().map(|event| (Kind::Event, event)))?;
+    Some([&HEAD[..], &records].concat())
 }
 
 fn begin(url: &str) -> io::Result<ByHand> {

@@ -53,7 +53,7 @@ impl Ids for CountedIds {
 pub(crate) struct Ours {
     engine: Engine,
     /// Who writes the runs that go on.
-    writers: RwLock<HashMap<u32, Writer>>,
+    writers: Writers,
     durability: Durability,
     /// Runs that a killed process has left are closed before others begin; reading does not wait for that.
     orphans: OnceCell<()>,
@@ -64,6 +64,38 @@ pub(crate) struct Ours {
 enum Writer {
     Durable(RunWriter),
     Buffered(Arc<BufferedWriter>),
+}
+
+/// Who writes the runs of threads. A server has its writer at hand where a run goes on, so that finding one must not cost a lock that all share.
+struct Writers(Vec<Part>);
+
+type Part = RwLock<HashMap<u32, Writer>>;
+
+impl Writers {
+    fn new() -> Self {
+        Self(std::iter::repeat_with(Part::default).take(256).collect())
+    }
+
+    fn part(&self, thread: u32) -> &Part {
+        &self.0[thread as usize % self.0.len()]
+    }
+
+    fn get(&self, thread: u32) -> Option<Writer> {
+        self.part(thread).read().unwrap_or_else(PoisonError::into_inner).get(&thread).cloned()
+    }
+
+    fn insert(&self, thread: u32, writer: Writer) {
+        self.part(thread).write().unwrap_or_else(PoisonError::into_inner).insert(thread, writer);
+    }
+
+    fn remove(&self, thread: u32) -> Option<Writer> {
+        self.part(thread).write().unwrap_or_else(PoisonError::into_inner).remove(&thread)
+    }
+
+    fn into_all(self) -> impl Iterator<Item = Writer> {
+        let parts = self.0.into_iter().map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner));
+        parts.flat_map(HashMap::into_values)
+    }
 }
 
 /// Opens the engine on its store on disk.
@@ -110,7 +142,7 @@ fn take(records: &[Record], tally: &mut Tally, count: usize) {
 impl Ours {
     /// On a store that others have open, too: what they execute is no orphan.
     pub(super) fn beside_others(engine: Engine, durability: Durability) -> Self {
-        Self { engine, writers: RwLock::default(), durability, orphans: OnceCell::new_with(Some(())) }
+        Self { engine, writers: Writers::new(), durability, orphans: OnceCell::new_with(Some(())) }
     }
 
     async fn begin(&self, thread: u32, started: &str) -> io::Result<()> {
@@ -141,8 +173,7 @@ impl Ours {
                         Writer::Buffered(Arc::new(writer))
                     }
                 };
-                let mut writers = self.writers.write().unwrap_or_else(PoisonError::into_inner);
-                writers.insert(thread, writer);
+                self.writers.insert(thread, writer);
                 Ok(())
             }
             Started::Known(_) => Err(io::Error::other("the run has begun before")),
@@ -150,15 +181,14 @@ impl Ours {
     }
 
     fn writer(&self, thread: u32) -> io::Result<Writer> {
-        let writers = self.writers.read().unwrap_or_else(PoisonError::into_inner);
-        writers.get(&thread).cloned().ok_or_else(|| io::Error::other("no run has begun"))
+        self.writers.get(thread).ok_or_else(|| io::Error::other("no run has begun"))
     }
 }
 
 impl Subject for Ours {
     async fn open(dir: &Path, durability: Durability) -> io::Result<Self> {
         let engine = open_engine(dir)?;
-        Ok(Self { engine, writers: RwLock::default(), durability, orphans: OnceCell::new() })
+        Ok(Self { engine, writers: Writers::new(), durability, orphans: OnceCell::new() })
     }
 
     async fn append(&self, batch: Batch<'_>) -> io::Result<()> {
@@ -179,14 +209,13 @@ impl Subject for Ours {
             }
             .map_err(io::Error::other);
         };
-        let writer = self.writers.write().unwrap_or_else(PoisonError::into_inner).remove(&thread);
+        let writer = self.writers.remove(thread);
         Box::pin(end_run(&self.engine, writer, records, end)).await
     }
 
     async fn close(self) -> io::Result<()> {
         // What waits is written, too, with an end, as a server would that stops.
-        let writers = self.writers.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for writer in writers.into_values().filter(|writer| matches!(writer, Writer::Buffered(_))) {
+        for writer in self.writers.into_all().filter(|writer| matches!(writer, Writer::Buffered(_))) {
             let stopped = Event::from(RunError::new("stopped"));
             let end = RunEnd::of(&stopped).ok_or_else(|| io::Error::other("no end of a run"))?;
             let records = vec![NewRecord::made(stopped.to_json().into_bytes())];
