@@ -200,7 +200,7 @@ impl Engine {
             records,
             key,
             expected_tail,
-            end,
+            end: end.map(Box::new),
             time,
         };
         let work = self.store().append(append);

@@ -267,7 +267,7 @@ impl ThreadState {
             return Err(Error::RunEnded(run.id.clone()));
         }
         self.check_tail(append.expected_tail)?;
-        let after = self.after(append.run, append.records.len(), append.key.as_ref(), append.end.as_ref());
+        let after = self.after(append.run, append.records.len(), append.key.as_ref(), append.end.as_deref());
         let time = self.not_before(append.time);
         Ok(Admission::New(Admitted { run: append.run, first: self.tail, time, before: Vec::new(), after }))
     }

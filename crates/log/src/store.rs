@@ -95,8 +95,8 @@ pub struct Append {
     pub key: Option<AppendKey>,
     /// Where the caller thinks that the tail is.
     pub expected_tail: Option<u64>,
-    /// How the run ends with these records, if it does.
-    pub end: Option<RunEnd>,
+    /// How the run ends with these records, if it does. Seldom, so that what is handed on is small.
+    pub end: Option<Box<RunEnd>>,
     /// Now.
     pub time: Timestamp,
 }

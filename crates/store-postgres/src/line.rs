@@ -26,8 +26,8 @@ const APPEND_TO_HEADS: &str = "WITH moved AS (\
       RETURNING h.thread, h.tail - w.count AS first, w.count, h.run, h.updated, w.token, w.body\
     ), appended AS (\
       INSERT INTO batch (thread, first, count, run, time, token, body) \
-      SELECT thread, first, count, run, updated, token, body FROM moved RETURNING thread, first, time\
-    ) SELECT array_agg(thread), array_agg(first), array_agg(time) FROM appended";
+      SELECT thread, first, count, run, updated, token, body FROM moved\
+    ) SELECT array_agg(thread), array_agg(first), array_agg(updated) FROM moved";
 const APPEND_TO_ANY: &str = "SELECT place, outcome, at, count, taken, incarnation, epoch, detail, thread FROM append(\
     $1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::integer[], $8::bigint[], $9::bytea[], \
     $10::bigint[], $11::boolean[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[], $16::text[], $17::text[], \
@@ -101,7 +101,7 @@ impl Line {
             group.iter().map(|one| one.append.key.as_ref().map(|key| escaped(key.as_str()))).collect();
         let append_keys: Vec<Option<&str>> = append_keys.iter().map(Option::as_deref).collect();
         let are_retried: Vec<bool> = group.iter().map(|one| one.is_retried).collect();
-        let ends = || group.iter().map(|one| one.append.end.as_ref());
+        let ends = || group.iter().map(|one| one.append.end.as_deref());
         let endings: Vec<Option<String>> = ends().map(|end| end.map(crate::write::ending)).collect();
         let statuses: Vec<Option<&str>> = ends().map(|end| end.map(|end| end.status.name())).collect();
         let mut interrupts_of: Vec<i32> = Vec::new();

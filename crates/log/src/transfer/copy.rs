@@ -280,7 +280,7 @@ impl<'a> Copying<'a> {
             expected_tail: Some(self.tail - records.len() as u64),
             records,
             key: None,
-            end,
+            end: end.map(Box::new),
             time,
         };
         self.begun.push(self.to.store().append(append)).await?;

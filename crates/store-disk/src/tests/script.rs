@@ -89,7 +89,8 @@ pub(super) async fn run(store: &dyn Store, number: usize, step: Step) -> Result<
                 usage: None,
                 interrupts: Vec::new(),
             };
-            store.append(Append { end: Some(end), ..append(thread(name), run, 1, time) }).await.map(|_| ())
+            let ending = Append { end: Some(end.into()), ..append(thread(name), run, 1, time) };
+            store.append(ending).await.map(|_| ())
         }
         Step::Checkpoint(name, run) => {
             let checkpoint = Checkpoint {

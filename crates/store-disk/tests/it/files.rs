@@ -71,7 +71,7 @@ async fn end(store: &DiskStore, name: &str) {
         interrupts: Vec::new(),
     };
     let last = appending(name, NewRecord::event("text ".repeat(400)));
-    store.append(Append { end: Some(end), ..last }).await.expect("appended");
+    store.append(Append { end: Some(end.into()), ..last }).await.expect("appended");
 }
 
 async fn texts(store: &DiskStore, name: &str) -> Vec<String> {

@@ -165,7 +165,7 @@ async fn end_run(store: &DiskStore, name: &str, run: u32) {
         usage: Some(json!([1, 2])),
         interrupts: vec!["i".to_owned()],
     };
-    store.append(Append { end: Some(end), ..appending(name, run, "end") }).await.expect("ended");
+    store.append(Append { end: Some(end.into()), ..appending(name, run, "end") }).await.expect("ended");
     let checkpoint = Checkpoint {
         stands_alone: false,
         run: RunNo(run),

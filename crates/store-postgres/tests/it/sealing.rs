@@ -82,7 +82,7 @@ async fn end(place: &Place, store: &PostgresStore, thread: &threadline_log::Thre
         records: vec![NewRecord::event("end")],
         key: None,
         expected_tail: None,
-        end: Some(end),
+        end: Some(end.into()),
         // As what was appended last, by the store's clock.
         time: threadline_log::Timestamp(0),
     };

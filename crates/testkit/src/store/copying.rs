@@ -58,7 +58,7 @@ async fn settle_runs(store: &dyn Store, thread: &ThreadKey, now: Timestamp) {
                 records: vec![NewRecord::made("the end")],
                 key: None,
                 expected_tail: None,
-                end: Some(scene::ended(RunStatus::Finished)),
+                end: Some(scene::ended(RunStatus::Finished).into()),
                 time: now,
             };
             store.append(append).await.expect("it goes on");

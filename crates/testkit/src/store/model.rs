@@ -199,7 +199,7 @@ impl Model {
             run.acks.insert(key, ack);
         }
         if let Some(end) = append.end {
-            (run.end, run.ended_at) = (Some((end, ack.time)), Some(ack.offsets().end));
+            (run.end, run.ended_at) = (Some((*end, ack.time)), Some(ack.offsets().end));
         }
         Ok(ack)
     }

@@ -134,7 +134,7 @@ impl Comparison {
                     records: records(pieces),
                     key,
                     expected_tail: expected.map(|by| tail.saturating_add_signed(by)),
-                    end: end.map(run_end),
+                    end: end.map(run_end).map(Box::new),
                     time: self.now,
                 };
                 let answer = refused(self.scene.store.append(append.clone()).await);

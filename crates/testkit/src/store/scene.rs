@@ -76,7 +76,7 @@ impl Scene {
     }
 
     pub(super) async fn end(&self, thread: &ThreadKey, run: RunNo) -> Ack {
-        let append = Append { end: Some(ended(RunStatus::Finished)), ..appending(thread, run) };
+        let append = Append { end: Some(ended(RunStatus::Finished).into()), ..appending(thread, run) };
         self.store.append(append).await.expect("a run is ended")
     }
 

@@ -79,7 +79,7 @@ pub async fn a_key_of_the_append_that_ends_a_run_lands_once(mut scene: Scene) {
     let thread = thread("t");
     let run = scene.open(&thread, "r").await.run;
     let ending = || {
-        let end = Some(ended(RunStatus::Cancelled));
+        let end = Some(ended(RunStatus::Cancelled).into());
         Append { key: key(""), end, ..appending(&thread, run) }
     };
     let ack = scene.store.append(ending()).await.expect("appended");
@@ -123,7 +123,7 @@ pub async fn a_refused_append_leaves_nothing_not_even_its_key(scene: Scene) {
     let before = (scene.info(&thread).await, scene.runs(&thread).await);
     let keyed = || Append {
         key: key("k"),
-        end: Some(ended(RunStatus::Finished)),
+        end: Some(ended(RunStatus::Finished).into()),
         time: Timestamp(9_999),
         ..appending(&thread, run)
     };
@@ -152,7 +152,7 @@ pub async fn an_ended_run_takes_only_rejected_records(mut scene: Scene) {
         assert_eq!(scene.store.append(of(vec![record(kind)])).await, ended_run());
         assert_eq!(scene.store.append(of(vec![record(Kind::Rejected), record(kind)])).await, ended_run());
     }
-    let end = Some(ended(RunStatus::Failed));
+    let end = Some(ended(RunStatus::Failed).into());
     let again = Append { end, ..of(vec![record(Kind::Rejected)]) };
     assert_eq!(scene.store.append(again).await, ended_run(), "it ended twice");
     let before = scene.run(&thread, run).await;
@@ -167,7 +167,7 @@ pub async fn an_empty_append_is_refused(scene: Scene) {
     let thread = thread("t");
     let run = scene.open(&thread, "r").await.run;
     let empty = || Append { records: Vec::new(), ..appending(&thread, run) };
-    let ending = Append { end: Some(ended(RunStatus::Finished)), ..empty() };
+    let ending = Append { end: Some(ended(RunStatus::Finished).into()), ..empty() };
     for append in [empty(), ending] {
         let refused = scene.store.append(append).await;
         assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
@@ -192,7 +192,8 @@ pub async fn how_a_run_ended_is_kept(mut scene: Scene) {
     ];
     for (number, end) in ends.iter().enumerate() {
         let run = scene.open(&thread, &number.to_string()).await.run;
-        let append = Append { end: Some(end.clone()), time: Timestamp(3_000), ..appending(&thread, run) };
+        let append =
+            Append { end: Some(end.clone().into()), time: Timestamp(3_000), ..appending(&thread, run) };
         scene.store.append(append).await.expect("ended");
         assert_eq!(scene.info(&thread).await.last_run, Some((run, end.status)));
     }

@@ -62,7 +62,7 @@ pub async fn a_stale_writer_is_fenced_alone(mut scene: Scene) {
         scene.store.append(by_new).await.expect("appended");
         scene = scene.reopen(Ending::Crash).await;
     }
-    let end = Some(ended(RunStatus::Abandoned));
+    let end = Some(ended(RunStatus::Abandoned).into());
     let close = Append { epoch: Epoch(2), end, ..appending(&thread, taken) };
     scene.store.append(close).await.expect("closed");
     // Fenced for ever, also where it would only leave what it rejected.
@@ -87,7 +87,7 @@ pub async fn a_run_is_seized_whoever_has_it(mut scene: Scene) {
     }
     let info = scene.run(&thread, seized).await;
     assert_eq!((info.epoch, info.lease_until), (Epoch(2), LATER));
-    let end = Some(ended(RunStatus::Cancelled));
+    let end = Some(ended(RunStatus::Cancelled).into());
     let close = Append { epoch: Epoch(2), end, ..appending(&thread, seized) };
     scene.store.append(close).await.expect("closed");
 }

@@ -19,7 +19,7 @@ async fn make(scene: &Scene, id: &str, name: &str, delta: &str, time: i64) -> Th
     let run = scene.store.open_run(open).await.expect("opened").run;
     let end = Some(crate::store::scene::ended(threadline_log::run::RunStatus::Finished));
     let append = crate::store::scene::appending(&thread, run);
-    let append = threadline_log::store::Append { end, time: Timestamp(time), ..append };
+    let append = threadline_log::store::Append { end: end.map(Box::new), time: Timestamp(time), ..append };
     scene.store.append(append).await.expect("ended");
     scene.put_checkpoint(&thread, checkpoint(run, delta)).await;
     thread
@@ -135,7 +135,7 @@ pub async fn words_and_interrupts_of_any_length_are_found(mut scene: Scene) {
         ..crate::store::scene::ended(threadline_log::run::RunStatus::Interrupted)
     };
     let append = crate::store::scene::appending(&thread, run);
-    let append = threadline_log::store::Append { end: Some(end), ..append };
+    let append = threadline_log::store::Append { end: Some(end.into()), ..append };
     scene.store.append(append).await.expect("ended");
     scene.put_checkpoint(&thread, checkpoint(run, &said(&long))).await;
     scene.store.describe(&thread, named(&long), NOW).await.expect("described");
