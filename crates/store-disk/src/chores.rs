@@ -1,6 +1,7 @@
 //! Work that goes on behind a store, on threads of its own: the catalogue is brought up, and what is settled is sealed.
 
 use crate::engine::{CLOSED, Core, Engine};
+use crate::priority::let_others_go_first;
 use crate::seal::SealError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -127,6 +128,7 @@ pub(crate) fn keep_catalogue(core: &Core, engine: &Weak<Engine>) {
 /// Seals segments when they are full, and everything when it is asked to, until it is told to end.
 pub(crate) fn keep_sealing(core: &Core, engine: &Weak<Engine>) {
     let _over = SealingIsOver(&core.chores);
+    // Packing takes much of a processor.
     let_others_go_first();
     let mut last = 0;
     while let Some(sealing) = core.chores.wait_for_sealing(last) {
@@ -165,18 +167,5 @@ impl Drop for SealingIsOver<'_> {
         let mut known = self.0.known();
         known.is_sealing_over = true;
         known.tidying.clear();
-    }
-}
-
-/// A tenth of the share that others have: what waits to be sealed must not grow without end.
-#[cfg(target_os = "linux")]
-const SEALING_NICE: i32 = 10;
-
-/// Packing takes much of a processor, and hardly anybody waits for it. On Linux priorities are those of threads.
-fn let_others_go_first() {
-    #[cfg(target_os = "linux")]
-    {
-        // Where it may not be, it goes on as it is.
-        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), SEALING_NICE);
     }
 }

@@ -25,6 +25,7 @@ mod kept;
 mod numbered;
 mod open;
 mod overlay;
+mod priority;
 mod read;
 mod rebuild;
 mod restated;

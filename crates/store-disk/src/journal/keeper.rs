@@ -7,6 +7,7 @@ use super::segments::{Segment, Shared};
 use super::sidecar::{Covers, SidecarBuilder};
 use super::walk::Walk;
 use crate::fs::{Disk, DiskFile};
+use crate::priority::let_others_go_first;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -179,6 +180,8 @@ impl Keeper {
     /// Does chores until it is stopped. A spare goes first: the committer may wait for it.
     pub(super) fn run(&self, shared: &Shared) {
         let _ended = Ended(self);
+        // Packing a sidecar takes some milliseconds: the committer, which wakes up for every group, would wait that long for a processor.
+        let_others_go_first();
         while let Some(chore) = self.next() {
             let done = match chore {
                 Chore::Spare => {
