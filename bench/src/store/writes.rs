@@ -3,6 +3,7 @@
 use super::load::{Load, close};
 use super::subject::{Durability, Subject};
 use crate::corpus::random::Random;
+use crate::disk;
 use crate::quantiles::Quantiles;
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
@@ -43,7 +44,7 @@ struct Seen {
 /// Writes to an empty store.
 pub(super) fn run<S: Subject>(dir: &Path, load: &Arc<Load>, shape: Shape) -> io::Result<Outcome> {
     // What the one before has left to the disk is not this one's.
-    rustix::fs::sync();
+    disk::even_out(dir)?;
     Runtime::new()?.block_on(async {
         let subject = Arc::new(S::open(dir, shape.durability).await?);
         load.begin(&subject).await?;
