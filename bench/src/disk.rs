@@ -64,8 +64,8 @@ pub(crate) fn evict(dir: &Path) -> io::Result<()> {
 /// How much memory is used before something is measured: more than it will write.
 const TOUCHED_BYTES: usize = 1 << 30;
 
-/// Leaves the disk at rest, and memory at hand for files in this folder. A virtual machine gets pages that nobody has used for some seconds from its host,
-/// one by one, which takes longer than writing them to the disk: who comes first would pay for who comes next.
+/// Leaves the disk at rest, and memory at hand for files in this folder. On a virtual machine pages that nobody has used for a while may have to come
+/// from its host, which takes longer than writing them to the disk: who comes first would pay for who comes next.
 pub(crate) fn even_out(dir: &Path) -> io::Result<()> {
     let path = dir.join("touched");
     let mut file = File::create(&path)?;

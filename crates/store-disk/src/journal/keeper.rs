@@ -180,7 +180,7 @@ impl Keeper {
     /// Does chores until it is stopped. A spare goes first: the committer may wait for it.
     pub(super) fn run(&self, shared: &Shared) {
         let _ended = Ended(self);
-        // Packing a sidecar takes some milliseconds: the committer, which wakes up for every group, would wait that long for a processor.
+        // Packing a sidecar takes a processor for some milliseconds, and the committer wakes up for every group.
         let_others_go_first();
         while let Some(chore) = self.next() {
             let done = match chore {
