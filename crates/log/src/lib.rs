@@ -15,7 +15,7 @@ pub mod engine;
 pub mod error;
 pub mod fact;
 pub mod follow;
-mod hex;
+pub mod hex;
 mod interrupts;
 pub mod kin;
 pub mod lineage;

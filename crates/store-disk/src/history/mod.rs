@@ -3,6 +3,8 @@
 mod block;
 mod cache;
 mod dictionary;
+mod digits;
+mod facts;
 mod file;
 mod head;
 mod index;
