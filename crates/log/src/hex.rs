@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-/// The digits of some bytes, in lower case.
-#[must_use]
-pub fn to_hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
         // Strings can be written to.
         let _ = write!(digits, "{byte:02x}");
@@ -13,8 +11,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
 }
 
 /// The bytes, if the text is nothing but pairs of digits.
-#[must_use]
-pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let pairs = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| match pair {

@@ -15,7 +15,7 @@ pub mod engine;
 pub mod error;
 pub mod fact;
 pub mod follow;
-pub mod hex;
+mod hex;
 mod interrupts;
 pub mod kin;
 pub mod lineage;

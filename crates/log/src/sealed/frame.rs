@@ -3,9 +3,8 @@
 use std::io;
 use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
-/// Of checkpoints of short runs of prose 8 percent smaller than by level 3, in twice the time, and 1 percent smaller than by level 6, in the same. Level 9
-/// takes three times as long for another half percent.
-const ZSTD_LEVEL: i32 = 8;
+/// 7 percent smaller than by level 3, for a quarter more time to seal. Level 9 takes twice as long for another percent.
+const ZSTD_LEVEL: i32 = 6;
 
 /// The frame of these bytes, packed with others before them.
 ///

@@ -8,23 +8,23 @@
 //! without anything else.
 //!
 //! In the frame, if not by column, batches: first offset `u64`, run `u32`, count `u32`, time `i64`, bytes `u32`, body: as the journal's without
-//! shared beginnings. Or [facts](super::facts), which are folded if the head says so; their values are before the frame.
+//! shared beginnings. Or facts: kind `u8`, flags `u8`, run `u32`, the thread's tail `u64`, time `i64`, bytes `u32`, body.
 
-use super::facts::{self, Folded};
 use super::head::{BlockHead, Framed, Prefix};
 use super::index::BlockKind;
 use crate::entry::FactEntry;
-use bytes::Bytes;
-use threadline_log::Timestamp;
+use bytes::{Buf, Bytes};
 use threadline_log::chain::ChainValue;
 use threadline_log::sealed::batch::{self, Batch, BatchHead};
 use threadline_log::sealed::{columns, frame};
+use threadline_log::{RunNo, Timestamp};
 
 /// A block is full when what is in it has this many bytes.
 pub(crate) const BLOCK_BYTES: usize = 64 * 1024;
 
 /// No more than this is unpacked for the sake of other blocks.
 const BASE_BYTES_MAX: usize = 2 * BLOCK_BYTES;
+const FACT_HEAD_BYTES: usize = 26;
 
 /// What is wrong with a block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +61,7 @@ impl Block {
     /// Reads a block and checks it. If it has a base, this must be it.
     pub(super) fn decode(bytes: &[u8], base: Option<&Self>) -> Result<Self, BlockError> {
         let framed = Framed::read(bytes)?;
-        let (values, packed) = framed.contents(bytes)?;
+        let packed = framed.frame(bytes)?;
         let Framed { head, checksum, .. } = framed;
         let base = match head.base {
             Some(wanted) => {
@@ -70,15 +70,13 @@ impl Block {
             }
             None => None,
         };
-        let raw_bytes = head.raw_bytes as usize;
-        let in_frame = head.folded_bytes.map_or(raw_bytes, |bytes| bytes as usize);
-        let unpacked = frame::unpack(packed, in_frame, &head.prefix.bytes(base)).ok_or(BlockError::Unpack)?;
-        let raw = match (head.folded_bytes, head.kind) {
-            (None, _) => Some(unpacked),
-            (Some(_), BlockKind::Records) => columns::unfold(&unpacked, raw_bytes),
-            (Some(_), BlockKind::Facts) => facts::unfold(&unpacked, values, raw_bytes),
-        };
-        Ok(Self { head, checksum, raw: raw.ok_or(BlockError::Contents)?.into() })
+        let before = head.prefix.bytes(base);
+        let in_frame = head.column_bytes.unwrap_or(head.raw_bytes);
+        let mut raw = frame::unpack(packed, in_frame as usize, &before).ok_or(BlockError::Unpack)?;
+        if head.column_bytes.is_some() {
+            raw = columns::unfold(&raw, head.raw_bytes as usize).ok_or(BlockError::Contents)?;
+        }
+        Ok(Self { head, checksum, raw: raw.into() })
     }
 
     /// Whether others may be packed with it: what is unpacked for their sake is bounded.
@@ -98,7 +96,20 @@ impl Block {
 
     /// Its facts.
     pub(crate) fn facts(&self) -> Result<Vec<FactEntry>, BlockError> {
-        let facts = facts::facts(self.raw.clone()).ok_or(BlockError::Contents)?;
+        let mut raw = self.raw.clone();
+        let mut facts = Vec::new();
+        while raw.has_remaining() {
+            if raw.remaining() < FACT_HEAD_BYTES {
+                return Err(BlockError::Contents);
+            }
+            let (kind, flags) = (raw.get_u8(), raw.get_u8());
+            let (run, tail) = (RunNo(raw.get_u32_le()), raw.get_u64_le());
+            let (time, bytes) = (Timestamp(raw.get_i64_le()), raw.get_u32_le() as usize);
+            if raw.remaining() < bytes {
+                return Err(BlockError::Contents);
+            }
+            facts.push(FactEntry { kind, flags, run, time, tail, body: raw.split_to(bytes) });
+        }
         if facts.len() as u64 != u64::from(self.head.count) {
             return Err(BlockError::Contents);
         }
@@ -151,18 +162,21 @@ impl BlockBuilder {
         let last = head.end().saturating_sub(1);
         let (first, before) = self.offsets.unwrap_or((head.first, last));
         self.offsets = Some((first.min(head.first), before.max(last)));
-        let bytes = u32::try_from(body.len()).expect("the journal takes no entries of 4 GiB");
-        head.put(bytes, &mut self.raw);
-        self.raw.extend_from_slice(body);
-        self.note(head.time, head.count);
+        head.put(length(body), &mut self.raw);
+        self.push_body(head.time, head.count, body);
     }
 
     pub(crate) fn push_fact(&mut self, fact: &FactEntry) {
-        facts::put(fact, &mut self.raw);
-        self.note(fact.time, 1);
+        self.raw.extend_from_slice(&[fact.kind, fact.flags]);
+        self.raw.extend_from_slice(&fact.run.0.to_le_bytes());
+        self.raw.extend_from_slice(&fact.tail.to_le_bytes());
+        self.raw.extend_from_slice(&fact.time.0.to_le_bytes());
+        self.raw.extend_from_slice(&length(&fact.body).to_le_bytes());
+        self.push_body(fact.time, 1, &fact.body);
     }
 
-    fn note(&mut self, time: Timestamp, count: u32) {
+    fn push_body(&mut self, time: Timestamp, count: u32, body: &[u8]) {
+        self.raw.extend_from_slice(body);
         self.times = (self.times.0.min(time.0), self.times.1.max(time.0));
         self.count += count;
     }
@@ -172,34 +186,32 @@ impl BlockBuilder {
         let too_long = || std::io::Error::other("a block of more than 4 GiB");
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).ok().ok_or_else(too_long);
         let raw = Bytes::from(self.raw);
-        let folded = match self.kind {
+        let columns = match self.kind {
             BlockKind::Records => batches(&raw, self.count).ok().and_then(|batches| by_column(&batches)),
-            BlockKind::Facts => facts::facts(raw.clone()).map(|facts| facts::fold(&facts)),
+            BlockKind::Facts => None,
         };
-        let prefix = match (self.kind, &folded) {
-            (BlockKind::Facts, Some(_)) => Prefix::FactNames,
-            _ => Prefix::Dictionary,
-        };
-        let before = prefix.bytes(base.map(|base| &base.raw[..]));
-        let frame = frame::pack(folded.as_ref().map_or(&raw, |folded| &folded.text), &before)?;
-        let values = folded.as_ref().map_or(&[][..], |folded| &folded.values);
+        let before = Prefix::Dictionary.bytes(base.map(|base| &base.raw[..]));
+        let frame = frame::pack(columns.as_deref().unwrap_or(&raw), &before)?;
         let head = BlockHead {
             kind: self.kind,
             thread: self.thread,
             offsets: self.offsets.unwrap_or_default(),
             count: self.count,
             times: self.times,
-            prefix,
+            prefix: Prefix::Dictionary,
             base: base.map(|base| base.checksum),
             packed_bytes: length(&frame)?,
             raw_bytes: length(&raw)?,
-            folded_bytes: folded.as_ref().map(|folded| length(&folded.text)).transpose()?,
-            value_bytes: length(values)?,
+            column_bytes: columns.as_deref().map(length).transpose()?,
             chain: self.chain,
         };
-        let (checksum, bytes) = head.encode(values, &frame);
+        let (checksum, bytes) = head.encode(&frame);
         Ok((Block { head, checksum, raw }, bytes))
     }
+}
+
+fn length(body: &[u8]) -> u32 {
+    u32::try_from(body.len()).expect("the journal takes no entries of 4 GiB")
 }
 
 /// The batches in these bytes, if they have so many records.
@@ -213,10 +225,10 @@ fn batches(raw: &Bytes, records: u32) -> Result<Vec<Batch>, BlockError> {
 }
 
 /// The batches by column. None if what is in them are no records.
-fn by_column(batches: &[Batch]) -> Option<Folded> {
+fn by_column(batches: &[Batch]) -> Option<Vec<u8>> {
     let heads: Vec<BatchHead> = batches.iter().map(|batch| batch.head).collect();
     let records = batches.iter().map(|batch| batch.records().ok()).collect::<Option<Vec<_>>>()?.concat();
-    Some(Folded { text: columns::fold(&heads, &records), values: Vec::new() })
+    Some(columns::fold(&heads, &records))
 }
 
 /// A block with any bytes in it, whose checksum holds, read again.
@@ -230,7 +242,6 @@ pub(crate) fn reread(kind: BlockKind, count: u32, raw: &[u8]) -> Result<Block, B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadline_log::RunNo;
 
     fn head(first: u64, count: u32) -> BatchHead {
         BatchHead { first, count, run: RunNo(3), time: Timestamp(40) }
@@ -274,18 +285,6 @@ mod tests {
         let batches = block.batches().unwrap();
         assert_eq!(batches.iter().map(|batch| batch.head).collect::<Vec<_>>(), [head(5, 2), head(9, 1)]);
         assert_eq!(&batches[0].body[..], b"hello");
-        check_every_bit(&bytes, None);
-    }
-
-    #[test]
-    fn ids_in_facts_take_the_bytes_that_they_stand_for_and_no_bit_of_them_may_change() {
-        let id = "0198c0de-7a3f-4b7c-80d8-e07830a17560";
-        let (block, bytes) =
-            facts(&format!("{{\"id\":\"{id}\"}}\n{{\"runId\":\"{id}\"}}")).encode(None).unwrap();
-        assert_eq!(block.head.value_bytes, 16);
-        let read = Block::decode(&bytes, None).unwrap();
-        assert_eq!((&read.head, &read.raw), (&block.head, &block.raw));
-        assert_eq!(read.facts().unwrap().len(), 1);
         check_every_bit(&bytes, None);
     }
 

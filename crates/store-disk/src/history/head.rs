@@ -7,7 +7,7 @@
 //! | 4 | `TLBK` |
 //! | 1 | version, 3 |
 //! | 1 | kind: 1 records, 2 facts |
-//! | 1 | flags. Bit 0: the frame was packed with another block before it, its *base*. Bit 1: the records are in it [by column](threadline_log::sealed::columns). Bit 2: a chain value follows the head. Bit 3: the facts are in it [folded](super::facts) |
+//! | 1 | flags. Bit 0: the frame was packed with another block before it, its *base*. Bit 1: the records are in it [by column](threadline_log::sealed::columns). Bit 2: a chain value follows the head |
 //! | 1 | 0 |
 //! | 4 | CRC-32C of the 8 bytes before and of all behind |
 //! | varint | thread no |
@@ -16,13 +16,11 @@
 //! | varint | how many records or facts |
 //! | varint | bytes of the frame |
 //! | varint | bytes of what is in it, as batches or facts |
-//! | varint | if bit 1 or bit 3 is set: bytes of the columns, or of the text |
-//! | varint | if bit 3 is set: bytes of the values |
+//! | varint | if it has columns: bytes of these |
 //! | zigzag | the earliest time in it |
 //! | zigzag | the latest minus the earliest |
 //! | 4 | if it has a base: the base's checksum |
 //! | 32 | if bit 2 of the flags is set: the value of the thread's [chain](threadline_log::chain) after the last record, from offset 0 on |
-//! | | if bit 3 is set: the values |
 //! | | the frame |
 //!
 //! Versions 1 and 2 have a head of 104 bytes with the same fields, little-endian: magic, version, kind, 1 if there is a base, 0, thread at 8, first offset at 16,
@@ -30,7 +28,7 @@
 //! from 64, and at 100 the CRC-32C of all before and of the frame, which follows. They have no columns.
 
 use super::block::BlockError;
-use super::dictionary::{FACT_NAMES, NAMES};
+use super::dictionary::NAMES;
 use super::index::BlockKind;
 use std::borrow::Cow;
 use threadline_log::chain::ChainValue;
@@ -49,7 +47,6 @@ const FIXED_CHECKSUM_AT: usize = 100;
 const HAS_BASE: u8 = 1;
 const HAS_COLUMNS: u8 = 2;
 const HAS_CHAIN: u8 = 4;
-const IS_FOLDED: u8 = 8;
 const CHECKSUM_AT: usize = 8;
 const NUMBERS_AT: usize = 12;
 
@@ -67,10 +64,8 @@ pub(crate) struct BlockHead {
     pub(super) base: Option<u32>,
     pub(super) packed_bytes: u32,
     pub(super) raw_bytes: u32,
-    /// How many bytes are in the frame, if these are columns or folded facts.
-    pub(super) folded_bytes: Option<u32>,
-    /// How many bytes of values there are before the frame.
-    pub(super) value_bytes: u32,
+    /// How many bytes the columns have, if it has some.
+    pub(super) column_bytes: Option<u32>,
     /// The value of the thread's chain after the last record. None where records before it were gone when it was written.
     pub(crate) chain: Option<ChainValue>,
 }
@@ -84,8 +79,6 @@ pub(super) enum Prefix {
     NamesOrBase,
     /// The second dictionary, and what is in the base: version 3.
     Dictionary,
-    /// The second dictionary, and the names in facts: those of version 3 that are folded.
-    FactNames,
 }
 
 impl Prefix {
@@ -96,7 +89,6 @@ impl Prefix {
             (Self::NamesOrBase, base) => Cow::Borrowed(base.unwrap_or(NAMES)),
             (Self::Dictionary, None) => Cow::Borrowed(DICTIONARY),
             (Self::Dictionary, Some(base)) => Cow::Owned([DICTIONARY, base].concat()),
-            (Self::FactNames, _) => Cow::Owned([DICTIONARY, FACT_NAMES].concat()),
         }
     }
 }
@@ -108,8 +100,7 @@ pub(super) struct Framed {
     /// Of the whole block. Nobody has compared it.
     pub(super) checksum: u32,
     checksum_at: usize,
-    /// Where the values begin, or if there are none the frame.
-    contents_at: usize,
+    frame_at: usize,
 }
 
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], BlockError> {
@@ -141,33 +132,27 @@ impl Framed {
             count: u32::from_le_bytes(field(bytes, 32)?),
             packed_bytes: u32::from_le_bytes(field(bytes, 36)?),
             raw_bytes: u32::from_le_bytes(field(bytes, 40)?),
-            folded_bytes: None,
-            value_bytes: 0,
+            column_bytes: None,
             chain: None,
             times: (i64::from_le_bytes(field(bytes, 48)?), i64::from_le_bytes(field(bytes, 56)?)),
         };
         let checksum = u32::from_le_bytes(field(bytes, FIXED_CHECKSUM_AT)?);
-        Ok(Self { head, checksum, checksum_at: FIXED_CHECKSUM_AT, contents_at: FIXED_BYTES })
+        Ok(Self { head, checksum, checksum_at: FIXED_CHECKSUM_AT, frame_at: FIXED_BYTES })
     }
 
     fn read_short(bytes: &[u8]) -> Result<Self, BlockError> {
         let [kind, flags] = field(bytes, 5)?;
-        let kind = BlockKind::from_code(kind).ok_or(BlockError::Kind(kind))?;
-        if flags & !(HAS_BASE | HAS_CHAIN | folded_flag(kind)) != 0 {
+        if flags & !(HAS_BASE | HAS_COLUMNS | HAS_CHAIN) != 0 {
             return Err(BlockError::Flags(flags));
         }
-        let is_folded = flags & folded_flag(kind) != 0;
+        let kind = BlockKind::from_code(kind).ok_or(BlockError::Kind(kind))?;
         let checksum = u32::from_le_bytes(field(bytes, CHECKSUM_AT)?);
         let mut rest = bytes.get(NUMBERS_AT..).ok_or(BlockError::Short)?;
         let mut number = || varint::take(&mut rest).ok_or(BlockError::Short);
         let (thread, first, more) = (number()?, number()?, number()?);
         let mut number = || u32::try_from(number()?).ok().ok_or(BlockError::Short);
         let (count, packed_bytes, raw_bytes) = (number()?, number()?, number()?);
-        let folded_bytes = if is_folded { Some(number()?) } else { None };
-        let (value_bytes, prefix) = match kind {
-            BlockKind::Facts if is_folded => (number()?, Prefix::FactNames),
-            BlockKind::Facts | BlockKind::Records => (0, Prefix::Dictionary),
-        };
+        let column_bytes = if flags & HAS_COLUMNS == 0 { None } else { Some(number()?) };
         let mut time = || varint::take_signed(&mut rest).ok_or(BlockError::Short);
         let (earliest, more_time) = (time()?, time()?);
         let times = (earliest, earliest.wrapping_add(more_time));
@@ -188,28 +173,26 @@ impl Framed {
             offsets,
             count,
             times,
-            prefix,
+            prefix: Prefix::Dictionary,
             base,
             packed_bytes,
             raw_bytes,
-            folded_bytes,
-            value_bytes,
+            column_bytes,
             chain,
         };
-        Ok(Self { head, checksum, checksum_at: CHECKSUM_AT, contents_at: bytes.len() - rest.len() })
+        Ok(Self { head, checksum, checksum_at: CHECKSUM_AT, frame_at: bytes.len() - rest.len() })
     }
 
     /// How many bytes the block has.
     pub(super) fn block_bytes(&self) -> usize {
-        let contents = [self.head.value_bytes, self.head.packed_bytes];
-        contents.into_iter().fold(self.contents_at, |sum, bytes| sum.saturating_add(bytes as usize))
+        self.frame_at.saturating_add(self.head.packed_bytes as usize)
     }
 
-    /// The values and the frame of the block, if the checksum holds.
-    pub(super) fn contents<'a>(&self, bytes: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), BlockError> {
+    /// The frame of the block, if the checksum holds.
+    pub(super) fn frame<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], BlockError> {
         let bytes = bytes.get(..self.block_bytes()).ok_or(BlockError::Short)?;
         match sum(bytes, self.checksum_at) == self.checksum {
-            true => Ok(bytes[self.contents_at..].split_at(self.head.value_bytes as usize)),
+            true => Ok(&bytes[self.frame_at..]),
             false => Err(BlockError::Checksum),
         }
     }
@@ -221,20 +204,12 @@ fn sum(bytes: &[u8], checksum_at: usize) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&bytes[..checksum_at]), &bytes[behind..])
 }
 
-/// The flag of blocks that hold less than they are unpacked to.
-const fn folded_flag(kind: BlockKind) -> u8 {
-    match kind {
-        BlockKind::Records => HAS_COLUMNS,
-        BlockKind::Facts => IS_FOLDED,
-    }
-}
-
 impl BlockHead {
-    /// The checksum and the bytes of the block with this head, these values and this frame.
-    pub(super) fn encode(&self, values: &[u8], frame: &[u8]) -> (u32, Vec<u8>) {
-        let mut bytes = Vec::with_capacity(FIXED_BYTES + values.len() + frame.len());
+    /// The checksum and the bytes of the block with this head and this frame.
+    pub(super) fn encode(&self, frame: &[u8]) -> (u32, Vec<u8>) {
+        let mut bytes = Vec::with_capacity(FIXED_BYTES + frame.len());
         let flags = if self.base.is_some() { HAS_BASE } else { 0 }
-            | if self.folded_bytes.is_some() { folded_flag(self.kind) } else { 0 }
+            | if self.column_bytes.is_some() { HAS_COLUMNS } else { 0 }
             | if self.chain.is_some() { HAS_CHAIN } else { 0 };
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&[VERSION, self.kind.code(), flags, 0]);
@@ -242,16 +217,13 @@ impl BlockHead {
         for number in [self.thread, self.offsets.0, self.offsets.1.wrapping_sub(self.offsets.0)] {
             varint::put(&mut bytes, number);
         }
-        let value_bytes = Some(self.value_bytes).filter(|_| self.prefix == Prefix::FactNames);
-        let numbers = [self.count, self.packed_bytes, self.raw_bytes].into_iter();
-        for number in numbers.chain(self.folded_bytes).chain(value_bytes) {
+        for number in [self.count, self.packed_bytes, self.raw_bytes].into_iter().chain(self.column_bytes) {
             varint::put(&mut bytes, number.into());
         }
         varint::put_signed(&mut bytes, self.times.0);
         varint::put_signed(&mut bytes, self.times.1.wrapping_sub(self.times.0));
         bytes.extend(self.base.iter().flat_map(|base| base.to_le_bytes()));
         bytes.extend(self.chain.iter().flat_map(|value| value.0));
-        bytes.extend_from_slice(values);
         bytes.extend_from_slice(frame);
         let checksum = sum(&bytes, CHECKSUM_AT);
         bytes[CHECKSUM_AT..NUMBERS_AT].copy_from_slice(&checksum.to_le_bytes());

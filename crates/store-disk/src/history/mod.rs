@@ -3,8 +3,6 @@
 mod block;
 mod cache;
 mod dictionary;
-mod digits;
-mod facts;
 mod file;
 mod head;
 mod index;
