@@ -1,4 +1,4 @@
-//! Durations as people write them: `250ms`, `5s`, `10m`, `1h`, `0`.
+//! Durations as people write them: `250ms`, `5s`, `10m`, `1h`, `30d`, `0`.
 
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let error = || format!("a duration is a number and ms, s, m or h, such as 5s. duration={text}");
+    let error = || format!("a duration is a number and ms, s, m, h or d, such as 5s. duration={text}");
     let number: u64 = number.parse().map_err(|_not_a_number| error())?;
     let millis = match unit {
         "" if number == 0 => 0,
@@ -18,6 +18,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
+        "d" => 86_400_000,
         _ => return Err(error()),
     };
     number.checked_mul(millis).map(Duration::from_millis).ok_or_else(error)
@@ -47,12 +48,12 @@ mod tests {
     #[test]
     fn a_number_and_a_unit() {
         for (text, millis) in
-            [("0", 0), ("0s", 0), ("250ms", 250), ("5s", 5_000), ("10m", 600_000), ("1h", 3_600_000)]
+            [("0", 0), ("0s", 0), ("250ms", 250), ("5s", 5_000), ("10m", 600_000), ("1h", 3_600_000), ("1d", 86_400_000)]
         {
             assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for text in
-            ["", "5", "s", "-1s", "1.5s", "1 s", "1d", "99999999999999999999s", "18446744073709551615h"]
+            ["", "5", "s", "-1s", "1.5s", "1 s", "1w", "99999999999999999999s", "18446744073709551615h"]
         {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -2,9 +2,11 @@
 
 mod auth;
 mod limits;
+mod retention;
 
 pub use auth::{AuthSettings, JwtAlgorithm, JwtSettings};
 pub use limits::LimitSettings;
+pub use retention::RetentionSettings;
 
 use crate::duration::optional_duration;
 use axum::http::Uri;
@@ -39,6 +41,8 @@ pub struct Settings {
     pub runs: RunSettings,
     /// The history route.
     pub history: HistorySettings,
+    /// What is not kept for ever.
+    pub retention: RetentionSettings,
     /// How much at once, and how fast.
     pub limits: LimitSettings,
     /// Figures for Prometheus.
@@ -536,6 +540,7 @@ mod tests {
             include_str!("settings.rs"),
             include_str!("settings/auth.rs"),
             include_str!("settings/limits.rs"),
+            include_str!("settings/retention.rs"),
         ];
         let fields = sources
             .iter()

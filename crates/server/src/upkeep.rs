@@ -2,15 +2,17 @@
 
 use crate::app::App;
 use std::time::Duration;
+use threadline_log::retention::Retained;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 /// After what time it is tried again if the store could not seal and erase.
 const TIDY_AGAIN: Duration = Duration::from_secs(60);
 
-/// Hears what other instances do, closes runs whose writers are gone (it looks for them that often), and lets the store seal and
-/// erase, for as long as it is polled.
+/// Hears what other instances do, closes runs whose writers are gone (it looks for them that often), lets go of what need not be kept, and
+/// lets the store seal and erase, for as long as it is polled.
 pub async fn keep_up(app: App, every: Duration) {
-    tokio::join!(app.engine().listen(), app.runs().give_way(), close_abandoned(&app, every), tidy(&app));
+    let (engine, runs) = (app.engine(), app.runs());
+    tokio::join!(engine.listen(), runs.give_way(), close_abandoned(&app, every), retain(&app), tidy(&app));
 }
 
 async fn close_abandoned(app: &App, every: Duration) {
@@ -31,6 +33,25 @@ async fn close_abandoned(app: &App, every: Duration) {
             Err(error) => tracing::warn!(%error, "abandoned runs could not be closed"),
         }
         failure = closed.err();
+    }
+}
+
+async fn retain(app: &App) {
+    let settings = &app.settings().retention;
+    let Some(retention) = settings.retention() else { return };
+    let mut ticks = ticks(settings.every);
+    loop {
+        ticks.tick().await;
+        match app.engine().retain(&retention).await {
+            Ok(Retained { compacted: 0, deleted, failed }) if deleted.is_empty() && failed.is_empty() => {}
+            Ok(Retained { compacted, deleted, failed }) => {
+                tracing::info!(compacted, deleted = deleted.len(), "what need not be kept was let go");
+                for (thread, error) in failed {
+                    tracing::warn!(%thread, %error, "a thread is kept as it is");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "what need not be kept could not be let go"),
+        }
     }
 }
 

@@ -27,6 +27,7 @@ mod quota;
 mod records;
 mod refusals;
 mod resuming;
+mod retaining;
 mod running;
 mod serving;
 mod several;
