@@ -22,7 +22,7 @@ pub(super) const AIMS: &[Aim] = &[
     at_least("Tail", "warm against floor", 0.9),
     at_most("Bytes at rest", "unsealed / JSON", 1.1),
     at_most("Bytes at rest", "sealed / JSON", 0.25),
-    at_most("Open after a kill", "cold ms", 250.0),
+    at_most("Open after a kill", "cold ready ms", 250.0),
     at_most("Open after a kill", "cold against fjall", 0.5),
     at_most("Idle followers", "bytes each", 32768.0),
     at_most("Messages", "100,000 / 1,000", 1.2),

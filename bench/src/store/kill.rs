@@ -34,7 +34,9 @@ const READY: &str = "ready";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
     pub(super) open_ms: f64,
-    /// A thread's first 500 events, read at once after that.
+    /// Until somebody can be served: runs that the killed process has left are closed.
+    pub(super) ready_ms: f64,
+    /// A thread's first 500 events, read at once after opening.
     pub(super) read_ms: f64,
 }
 
@@ -105,7 +107,11 @@ pub(super) fn open<S: Reads>(dir: &Path, is_cold: bool) -> io::Result<Opened> {
         if tally != Tally::of(&first) {
             return Err(io::Error::other("something else was read after the kill"));
         }
+        let start = Instant::now();
+        subject.be_ready().await?;
+        let ready = opened + start.elapsed();
         subject.close().await?;
-        Ok(Opened { open_ms: opened.as_secs_f64() * 1e3, read_ms: read.as_secs_f64() * 1e3 })
+        let [open_ms, ready_ms, read_ms] = [opened, ready, read].map(|time| time.as_secs_f64() * 1e3);
+        Ok(Opened { open_ms, ready_ms, read_ms })
     })
 }

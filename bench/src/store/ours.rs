@@ -145,9 +145,14 @@ impl Ours {
         Self { engine, writers: Writers::new(), durability, orphans: OnceCell::new_with(Some(())) }
     }
 
-    async fn begin(&self, thread: u32, started: &str) -> io::Result<()> {
+    /// Closes the runs that a killed process has left, once.
+    async fn close_orphans(&self) -> io::Result<()> {
         let closed = self.orphans.get_or_try_init(|| async { self.engine.close_orphans().await.map(|_| ()) });
-        closed.await.map_err(io::Error::other)?;
+        closed.await.map(|()| ()).map_err(io::Error::other)
+    }
+
+    async fn begin(&self, thread: u32, started: &str) -> io::Result<()> {
+        self.close_orphans().await?;
         let Event::RunStarted(started) = event(started)? else {
             return Err(io::Error::other("a run begins with something else"));
         };
@@ -281,6 +286,10 @@ impl Reads for Ours {
             *parts.entry(part).or_default() += bytes;
         }
         Ok(parts)
+    }
+
+    async fn be_ready(&self) -> io::Result<()> {
+        self.close_orphans().await
     }
 
     async fn settle(&self) -> io::Result<()> {

@@ -47,6 +47,11 @@ pub(crate) trait Reads: Subject {
         Ok(Parts::from([("files", disk::allocated_bytes(dir)?)]))
     }
 
+    /// Does what must be done after opening before anybody is served.
+    fn be_ready(&self) -> impl Future<Output = io::Result<()>> + Send {
+        async { Ok(()) }
+    }
+
     /// Brings what is finished into the form that it keeps: sealed, or compacted.
     fn settle(&self) -> impl Future<Output = io::Result<()>> + Send;
 
