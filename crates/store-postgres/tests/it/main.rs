@@ -3,6 +3,7 @@
 mod contract;
 mod damage;
 mod leases;
+mod groups;
 mod lost_answers;
 mod news;
 mod opening;
