@@ -1,9 +1,10 @@
 //! The shared store on a real PostgreSQL.
 
+mod circles;
 mod contract;
 mod damage;
-mod leases;
 mod groups;
+mod leases;
 mod lost_answers;
 mod news;
 mod opening;
