@@ -60,6 +60,11 @@ impl Failure {
         Self::Store(text)
     }
 
+    /// A place where there is none.
+    pub(crate) fn no_store(place: impl fmt::Display) -> Self {
+        Self::Store(format!("there is no store at {place}"))
+    }
+
     pub(crate) fn read(path: &Path, source: io::Error) -> Self {
         Self::Read { path: path.display().to_string(), source }
     }

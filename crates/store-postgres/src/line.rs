@@ -16,6 +16,10 @@ use tokio_postgres::types::ToSql;
 /// Appends to the last runs of threads, by the threads' heads alone. What is not in the answer was not appended, for whatever reason.
 ///
 /// The heads are locked as they are changed, in the order of their numbers, and whoever waited for one sees what it is by then.
+///
+/// The statement does not demand that order, which would take a second look at each head: it is that of the list, which the plan goes through from its
+/// beginning (so it is planned with [`HOW`] for no heads, for three and for 200,000). With a plan that did otherwise two instances could wait for each other in a
+/// circle. The database would refuse one of them, and what that wanted goes to the function `append`, which does demand the order.
 const APPEND_TO_HEADS: &str = "WITH moved AS (\
       UPDATE head AS h SET tail = h.tail + w.count, bytes = h.bytes + w.size, updated = greatest(h.updated, w.time), \
         last = h.tail + w.count, records = h.records + w.count \

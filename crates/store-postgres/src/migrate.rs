@@ -10,12 +10,21 @@ const SCHEMA: &str = "SELECT to_regnamespace($1) IS NOT NULL";
 const FORMAT: &str = "SELECT to_regclass('format') IS NOT NULL";
 const FORMAT_FOUND: &str = "SELECT coalesce(max(version), 0) FROM format";
 
-/// Makes what is missing.
-pub(crate) async fn bring_up(connection: &Connection, schema: &str) -> Result<(), OpenError> {
+/// Makes what is missing, but for the store as a whole where it must be there already.
+pub(crate) async fn bring_up(
+    connection: &Connection,
+    schema: &str,
+    must_exist: bool,
+) -> Result<(), OpenError> {
     let known = i32::try_from(STEPS.len()).unwrap_or(i32::MAX);
     // Whoever may not make tables can use those that are there.
-    if found(connection).await? == known {
+    let found = found(connection).await?;
+    if found == known {
         return Ok(());
+    }
+    // Formats are counted from 1.
+    if found == 0 && must_exist {
+        return Err(OpenError::Missing(schema.to_owned()));
     }
     // Others that start at the same time wait here, and find nothing left to do.
     connection

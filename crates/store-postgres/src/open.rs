@@ -26,6 +26,9 @@ pub enum OpenError {
     /// It may lose what it has acknowledged.
     #[error("the database may lose what it has acknowledged: {}", .0.join("; "))]
     Unsafe(Vec<String>),
+    /// There is no store in it, and none is to be made.
+    #[error("there is no store in the database. schema={0}")]
+    Missing(String),
     /// Somebody has used it who knows more than we do.
     #[error("the database was made by a newer version. format={found}, known={known}")]
     Newer {
@@ -59,7 +62,7 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, OpenError>
         }
         tracing::warn!(risks = risks.join("; "), "the database may lose what it has acknowledged");
     }
-    migrate::bring_up(&connection, &options.schema).await?;
+    migrate::bring_up(&connection, &options.schema, options.must_exist).await?;
     let clock = Arc::new(DatabaseClock::new());
     clock.synchronise(&connection).await?;
     Ok(Opened { connector, clock })

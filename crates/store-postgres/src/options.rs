@@ -27,6 +27,8 @@ pub struct PostgresOptions {
     pub(crate) trust: Trust,
     /// Whether a database is taken that may lose what it has acknowledged.
     pub unsafe_durability: bool,
+    /// Whether the store must be there already: for who only looks, a name that is mistyped must not become an empty store.
+    pub must_exist: bool,
     /// How long appends wait for a database that is away before they fail.
     pub hold_back: Duration,
     /// For how long a run must have ended before its records are packed.
@@ -102,6 +104,7 @@ impl PostgresOptions {
             schema,
             trust,
             unsafe_durability: false,
+            must_exist: false,
             hold_back: Duration::from_secs(5),
             seal_after: Duration::from_secs(60),
         })

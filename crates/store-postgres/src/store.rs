@@ -56,10 +56,10 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl PostgresStore {
-    /// Opens the store in a database, and makes it if it is not there.
+    /// Opens the store in a database, and makes it if it is not there and need not be.
     ///
     /// # Errors
-    /// If the database cannot be reached, is too old or of a newer format, or may lose what it has acknowledged.
+    /// If the database cannot be reached, is too old or of a newer format, may lose what it has acknowledged, or has no store where one must be.
     pub async fn open(options: &PostgresOptions) -> Result<Self, OpenError> {
         let Database { connector, clock } = open(options).await?;
         let mut tasks = JoinSet::new();

@@ -12,7 +12,7 @@ pub(crate) use args::ServeArgs;
 use crate::args::{ReportFormat, Reporting};
 use crate::report::{Failure, Report};
 use crate::store::opened::{RandomIds, SystemClock, close_orphans};
-use crate::store::place::Place;
+use crate::store::place::{Missing, Place};
 use config::Config;
 use reopening::{Reopening, keep_open};
 use std::io::{self, IsTerminal, Write};
@@ -125,7 +125,7 @@ impl Kept {
             }
             Place::Memory => Self { store: Arc::new(MemoryStore::new()), clock, on_disk: None },
             Place::Database(url) => {
-                let store = url.open(config.allow_unsafe_durability).await?;
+                let store = url.open(config.allow_unsafe_durability, Missing::Made).await?;
                 let clock = store.clock();
                 Self { store: Arc::new(store), clock, on_disk: None }
             }

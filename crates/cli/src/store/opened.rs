@@ -1,7 +1,7 @@
 //! A store that is open, and the engine on it.
 
 use super::args::StoreArgs;
-use super::place::Place;
+use super::place::{Missing, Place};
 use crate::report::{Failure, printable};
 use std::io::{self, Write};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn options(dir: &Path) -> DiskOptions {
 pub(crate) fn must_exist(dir: &Path) -> Result<(), Failure> {
     let is_store =
         dir.join("store").is_file() || ["log", "history"].iter().all(|part| dir.join(part).is_dir());
-    if is_store { Ok(()) } else { Err(Failure::Store(format!("there is no store at {}", dir.display()))) }
+    if is_store { Ok(()) } else { Err(Failure::no_store(dir.display())) }
 }
 
 /// An open store. What it is asked is waited for.
@@ -88,18 +88,12 @@ impl Opened {
 
     /// Opens a store that is there, to look at it.
     pub(crate) fn existing_at(place: &Place) -> Result<Self, Failure> {
-        if let Place::Dir(dir) = place {
-            must_exist(dir)?;
-        }
-        Self::open(place, true)
+        Self::open(place, true, Missing::Refused)
     }
 
     /// Opens a store that is there, to write to it.
     pub(crate) fn existing_for_writing(args: &StoreArgs) -> Result<Self, Failure> {
-        if let Place::Dir(dir) = &args.store {
-            must_exist(dir)?;
-        }
-        Self::for_writing_at(&args.store)
+        Self::writing(&args.store, Missing::Refused)
     }
 
     /// Opens a store to write to, and makes it if it is not there.
@@ -109,13 +103,20 @@ impl Opened {
 
     /// Opens a store to write to, and makes it if it is not there.
     pub(crate) fn for_writing_at(place: &Place) -> Result<Self, Failure> {
-        let opened = Self::open(place, false)?;
+        Self::writing(place, Missing::Made)
+    }
+
+    fn writing(place: &Place, missing: Missing) -> Result<Self, Failure> {
+        let opened = Self::open(place, false, missing)?;
         opened.wait(close_orphans(&opened.engine))?;
         Ok(opened)
     }
 
     /// One that may lose what it has acknowledged is good enough for who only looks.
-    fn open(place: &Place, may_be_unsafe: bool) -> Result<Self, Failure> {
+    fn open(place: &Place, may_be_unsafe: bool, missing: Missing) -> Result<Self, Failure> {
+        if let (Place::Dir(dir), Missing::Refused) = (place, missing) {
+            must_exist(dir)?;
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -125,7 +126,7 @@ impl Opened {
             Place::Dir(dir) => (Arc::new(open_store(dir)?), Arc::new(SystemClock)),
             Place::Memory => return Err(Failure::Usage("--store: nothing is kept in memory:".to_owned())),
             Place::Database(url) => {
-                let store = runtime.block_on(url.open(may_be_unsafe))?;
+                let store = runtime.block_on(url.open(may_be_unsafe, missing))?;
                 let clock = store.clock();
                 (Arc::new(store), clock)
             }

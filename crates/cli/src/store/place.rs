@@ -19,6 +19,15 @@ pub(crate) enum Place {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct DatabaseUrl(String);
 
+/// What becomes of a store that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is made.
+    Made,
+    /// It is not, and that is said: whoever names the wrong place must not find an empty store there.
+    Refused,
+}
+
 impl From<String> for Place {
     fn from(text: String) -> Self {
         match text.as_str() {
@@ -60,14 +69,16 @@ impl DatabaseUrl {
         PostgresOptions::new(&self.0).map_err(|error| Failure::Usage(format!("--store: {error}")))
     }
 
-    /// Opens the store there, and makes it if it is not there. One that may lose what it has acknowledged is refused, unless it may be.
-    pub(crate) async fn open(&self, may_be_unsafe: bool) -> Result<PostgresStore, Failure> {
+    /// Opens the store there. One that may lose what it has acknowledged is refused, unless it may be.
+    pub(crate) async fn open(&self, may_be_unsafe: bool, missing: Missing) -> Result<PostgresStore, Failure> {
         let mut options = self.options()?;
         options.unsafe_durability = may_be_unsafe;
+        options.must_exist = missing == Missing::Refused;
         PostgresStore::open(&options).await.map_err(|error| match error {
             OpenError::Unsafe(_) => Failure::Store(format!(
                 "{self}: {error}. Change the settings of the server, or say --allow-unsafe-durability to serve all the same"
             )),
+            OpenError::Missing(_) => Failure::no_store(self),
             error => Failure::store(self, &error),
         })
     }

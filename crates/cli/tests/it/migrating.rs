@@ -191,6 +191,35 @@ fn commands_work_on_a_database() {
 }
 
 #[test]
+fn whoever_looks_at_the_wrong_schema_is_told_and_leaves_nothing_there() {
+    let (database, to) = (postgres::schema_url(), empty());
+    let (_, schema) = database.split_once('?').expect("a schema");
+    let commands: [&[&str]; 9] = [
+        &["threads"],
+        &["show", "t"],
+        &["export", "--all"],
+        &["clone", "t", "u"],
+        &["delete", "t", "--yes"],
+        &["doctor"],
+        &["replay", "t"],
+        &["migrate", "--to", path(&to)],
+        // What one of them had made would be there for the next.
+        &["threads"],
+    ];
+    for command in commands {
+        let option = if command[0] == "migrate" { "--from" } else { "--store" };
+        let args: Vec<&str> = command.iter().copied().chain([option, database.as_str()]).collect();
+        let refused = threadline(&args, "");
+        assert_eq!((refused.code, refused.text()), (3, ""), "{command:?}: {}", refused.stderr);
+        let said = &refused.stderr;
+        assert!(said.contains("there is no store at postgres://") && said.contains(schema), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(to.path()).expect("it is there").count(), 0, "nothing to migrate to");
+    let imported = threadline(&["import", "--store", &database], BRANCHES);
+    assert_eq!(imported.code, 0, "{}", imported.stderr);
+}
+
+#[test]
 fn a_database_that_cannot_be_used_is_named_without_its_password() {
     let url = "postgres://somebody:secret@127.0.0.1:1/nowhere";
     let refused = threadline(&["threads", "--store", url], "");

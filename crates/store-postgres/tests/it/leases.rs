@@ -1,6 +1,6 @@
 //! Leases go by the database's clock, whatever the instances think that the time is.
 
-use crate::place::{Place, open_run, opening, thread};
+use crate::place::{Place, append, open_run, opening, texts, thread};
 use threadline_log::store::{Claim, OpenRun};
 use threadline_log::{Epoch, Error, Store, Timestamp};
 
@@ -33,6 +33,26 @@ async fn a_fast_clock_makes_no_lease_longer() {
     let renewal = Claim::Renew(Timestamp(fast.0 + 2_000));
     store.claim(&thread, run, Epoch(1), renewal, fast).await.expect("renewed");
     assert!(until().await < now.0 + 30_000);
+}
+
+/// Runs may be closed before their time then, but nobody writes behind that.
+#[tokio::test]
+async fn a_database_whose_clock_jumps_gives_runs_away_and_fences_their_writers() {
+    let place = Place::new();
+    let (owner, other) = (place.instance().await, place.instance().await);
+    let thread = thread("t");
+    let run = open_run(&owner, &thread).await.run;
+    append(&owner, &thread, "before").await.expect("appended");
+    let jump = "CREATE OR REPLACE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS \
+        $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 3600000 $$";
+    place.inside().await.batch_execute(jump).await.expect("the clock jumps");
+    let late = Timestamp(other.clock().now().0 + HOUR_MS);
+    assert_eq!(other.expired(late).await, Ok(vec![(thread.clone(), run)]));
+    let claim = Claim::TakeOver(Timestamp(late.0 + 60_000));
+    assert_eq!(other.claim(&thread, run, Epoch(1), claim, late).await, Ok(Epoch(2)));
+    let fenced = append(&owner, &thread, "behind").await;
+    assert_eq!(fenced, Err(Error::Fenced { given: Epoch(1), current: Epoch(2) }));
+    assert_eq!(texts(&owner, &thread).await.expect("read"), ["start", "before"]);
 }
 
 #[tokio::test]

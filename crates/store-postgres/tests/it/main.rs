@@ -1,7 +1,9 @@
 //! The shared store on a real PostgreSQL.
 
+mod circles;
 mod contract;
 mod damage;
+mod groups;
 mod leases;
 mod lost_answers;
 mod news;

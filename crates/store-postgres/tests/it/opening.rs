@@ -19,6 +19,20 @@ async fn any_number_of_instances_start_at_once_on_an_empty_database() {
 }
 
 #[tokio::test]
+async fn a_store_that_must_be_there_is_not_made() {
+    let place = Place::new();
+    let mut options = place.options();
+    options.must_exist = true;
+    let missing = PostgresStore::open(&options).await;
+    assert!(matches!(missing, Err(OpenError::Missing(_))), "{missing:?}");
+    let schema: Option<String> =
+        place.inside().await.query_one("SELECT current_schema()::text", &[]).await.expect("a row").get(0);
+    assert_eq!(schema, None, "nothing was made");
+    drop(place.instance().await);
+    PostgresStore::open(&options).await.expect("it is there");
+}
+
+#[tokio::test]
 async fn a_database_of_a_newer_format_is_left_alone() {
     let place = Place::new();
     drop(place.instance().await);

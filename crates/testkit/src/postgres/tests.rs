@@ -23,6 +23,13 @@ fn ask(postgres: &Postgres, query: &str) -> String {
     String::from_utf8_lossy(&said).into_owned()
 }
 
+/// What a setting is. An answer begins with what the server says of itself, where some words are found whatever it is set to.
+fn setting(postgres: &Postgres, name: &str) -> String {
+    let said = ask(postgres, &format!("select 'it is set to ' || current_setting('{name}') || '.'"));
+    let (_, value) = said.split_once("it is set to ").expect("a value");
+    value.split_once('.').expect("a value that ends").0.to_owned()
+}
+
 #[test]
 fn what_is_committed_survives_a_stop_and_a_kill() {
     let mut postgres = Postgres::start();
@@ -38,7 +45,10 @@ fn what_is_committed_survives_a_stop_and_a_kill() {
     postgres.restart();
     let said = ask(&postgres, "select word from t");
     assert!(said.contains("stopped") && said.contains("killed"), "{said}");
-    assert!(ask(&postgres, "show fsync").contains("on"));
+    assert_eq!(
+        ["fsync", "full_page_writes", "synchronous_commit"].map(|name| setting(&postgres, name)),
+        ["on"; 3]
+    );
     let (folder, server) =
         (postgres.folder.path().to_owned(), postgres.running.as_ref().expect("running").server);
     drop(postgres);

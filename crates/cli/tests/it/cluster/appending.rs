@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// How long a client waits before it asks again.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -21,6 +21,23 @@ pub(super) struct Appended {
     /// Where the events of each append lie.
     acks: Vec<Ack>,
     pub(super) repeated: usize,
+    asked: Vec<Asked>,
+}
+
+/// A request.
+#[derive(Debug)]
+struct Asked {
+    sent: Instant,
+    /// When it was known what has become of it, if it came to that.
+    acked: Option<Instant>,
+}
+
+impl Appended {
+    /// Whether something was under way when the database went away: it has failed, or had to wait until it was back.
+    pub(super) fn was_struck(&self, gone: Instant, back: Instant) -> bool {
+        let is_late = |acked: Option<Instant>| acked.is_none_or(|acked| acked >= back);
+        self.asked.iter().any(|one| one.sent <= gone && is_late(one.acked))
+    }
 }
 
 #[derive(Debug)]
@@ -31,7 +48,7 @@ struct Ack {
 
 /// Appends numbered events one append after the other, to whoever takes them, until it is told to stop.
 pub(super) async fn append(anyone: Client, thread: String, stop: Arc<AtomicBool>) -> Appended {
-    let mut appended = Appended { thread, acks: Vec::new(), repeated: 0 };
+    let mut appended = Appended { thread, acks: Vec::new(), repeated: 0, asked: Vec::new() };
     while !stop.load(Ordering::Relaxed) {
         let number = appended.acks.len();
         let event =
@@ -47,7 +64,9 @@ pub(super) async fn append(anyone: Client, thread: String, stop: Arc<AtomicBool>
 
 async fn until_known(appended: &mut Appended, anyone: Client, key: &str, events: String) -> Ack {
     loop {
-        match anyone.try_append(&appended.thread, "run", key, events.clone()).await {
+        let sent = Instant::now();
+        let answer = anyone.try_append(&appended.thread, "run", key, events.clone()).await;
+        match answer {
             Ok(answer) if answer.status == StatusCode::OK => {
                 // An answer that is cut is none.
                 if let Some(ack) = answer.try_json().await {
@@ -56,12 +75,14 @@ async fn until_known(appended: &mut Appended, anyone: Client, key: &str, events:
                         usize::try_from(offset).expect("a thread that can be held")
                     };
                     appended.repeated += usize::from(ack["repeated"] == true);
+                    appended.asked.push(Asked { sent, acked: Some(Instant::now()) });
                     return Ack { first: place("first"), next: place("next") };
                 }
             }
             Ok(answer) => assert_unavailable(&answer, key),
             Err(_) => {}
         }
+        appended.asked.push(Asked { sent, acked: None });
         sleep(AGAIN).await;
     }
 }

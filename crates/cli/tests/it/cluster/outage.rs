@@ -29,7 +29,7 @@ async fn all_recovered(cluster: &Cluster) {
 /// Takes the database away under load, and gives it back at once.
 async fn interrupt(lease: Lease, rounds: u32, take_away: fn(&mut Postgres)) {
     let mut cluster = Cluster::start(lease).await;
-    let (mut random, mut tally, mut repeated) = (Random::new(17), Tally::default(), 0);
+    let (mut random, mut tally, mut repeated, mut struck) = (Random::new(17), Tally::default(), 0, 0);
     for number in 0..rounds {
         let (stop, mut appending) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
         for at in 0..APPENDING {
@@ -37,10 +37,9 @@ async fn interrupt(lease: Lease, rounds: u32, take_away: fn(&mut Postgres)) {
             appending.spawn(append(cluster.anyone(), thread, Arc::clone(&stop)));
         }
         let mut round = Round::begin(&cluster, number, Struck::Nobody, &mut random).await;
-        block_in_place(|| {
-            take_away(&mut cluster.postgres);
-            cluster.postgres.restart();
-        });
+        block_in_place(|| take_away(&mut cluster.postgres));
+        let gone = Instant::now();
+        block_in_place(|| cluster.postgres.restart());
         let back = Instant::now();
         all_recovered(&cluster).await;
         let told = round.all_told(Vec::new()).await;
@@ -52,10 +51,12 @@ async fn interrupt(lease: Lease, rounds: u32, take_away: fn(&mut Postgres)) {
         for appended in appending.join_all().await {
             check_appended(cluster.client(number as usize), &appended).await;
             repeated += appended.repeated;
+            struck += usize::from(appended.was_struck(gone, back));
         }
         round.end(&cluster, told).await.iter().for_each(|seen| tally.add(seen));
     }
-    tally.print(&format!("{rounds} outages, {repeated} appends were repeated"));
+    tally.print(&format!("{rounds} outages, {struck} appends were under way, {repeated} were repeated"));
+    assert!(struck > 0, "the database went away while nobody appended");
     cluster.stop().await;
 }
 
@@ -67,6 +68,11 @@ async fn p8_nothing_is_lost_when_the_database_is_restarted_under_load() {
 #[tokio::test(flavor = "multi_thread")]
 async fn p8_nothing_is_lost_when_the_database_is_killed_under_load() {
     interrupt(Lease::Short, rounds(), Postgres::kill).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p8_nothing_is_lost_when_the_database_is_restarted_with_leases_as_they_come() {
+    interrupt(Lease::Default, 1, Postgres::stop).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -74,6 +74,11 @@ impl Round {
         }
     }
 
+    /// Waits until a reader was cut off in this round.
+    pub(super) async fn one_cut(&mut self) {
+        while self.ticks.recv().await.expect("somebody who reads") != Tick::Cut {}
+    }
+
     /// Waits until those who read the runs of the one who is struck elsewhere are told that they were abandoned, in time.
     pub(super) async fn taken_over(&mut self, since: Instant) -> Vec<Seen> {
         let told: Vec<Seen> = std::mem::take(&mut self.elsewhere).join_all().await;
