@@ -47,9 +47,15 @@ mod tests {
 
     #[test]
     fn a_number_and_a_unit() {
-        for (text, millis) in
-            [("0", 0), ("0s", 0), ("250ms", 250), ("5s", 5_000), ("10m", 600_000), ("1h", 3_600_000), ("1d", 86_400_000)]
-        {
+        for (text, millis) in [
+            ("0", 0),
+            ("0s", 0),
+            ("250ms", 250),
+            ("5s", 5_000),
+            ("10m", 600_000),
+            ("1h", 3_600_000),
+            ("1d", 86_400_000),
+        ] {
             assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for text in

@@ -27,7 +27,12 @@ pub struct RetentionSettings {
 
 impl Default for RetentionSettings {
     fn default() -> Self {
-        Self { keep_raw: None, thread_age_max: None, threads_per_scope_max: 0, every: Duration::from_hours(1) }
+        Self {
+            keep_raw: None,
+            thread_age_max: None,
+            threads_per_scope_max: 0,
+            every: Duration::from_hours(1),
+        }
     }
 }
 
@@ -92,7 +97,9 @@ mod tests {
 
     #[test]
     fn what_would_delete_at_once_is_refused() {
-        for wrong in ["thread_age_max = \"0\"", "every = \"0s\"", "keep_raw = \"never\"", "threads_per_scope_max = -1"] {
+        for wrong in
+            ["thread_age_max = \"0\"", "every = \"0s\"", "keep_raw = \"never\"", "threads_per_scope_max = -1"]
+        {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }
