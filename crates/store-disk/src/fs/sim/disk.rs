@@ -84,11 +84,17 @@ impl SimDisk {
     /// Disks that a crash now may leave.
     ///
     /// All of them if no more than 12 things (sectors, lengths, changes of names) are not durable: each forgotten or kept,
-    /// and each sector torn too (every combination up to 7 sectors; beyond, all kept sectors of a subset are torn together).
-    /// Otherwise `random_max` of them by chance.
+    /// and each sector torn too (every combination up to 7 things; beyond, what is not forgotten of a subset is kept, torn, or
+    /// either of these by chance). Otherwise `random_max` of them: nothing kept, everything kept, and others by chance.
     #[must_use]
     pub fn crash_images(&self, seed: u64, random_max: usize) -> CrashImages {
         CrashImages::new(self.fork(), seed, random_max)
+    }
+
+    /// The same, but no more than `max` of them (at least 2) however few things are not durable.
+    #[must_use]
+    pub fn crash_images_some(&self, seed: u64, max: usize) -> CrashImages {
+        CrashImages::some(self.fork(), seed, max)
     }
 
     /// The `nth` change of the disk from now on (the first is 1) fails once. A write has then written one half.
