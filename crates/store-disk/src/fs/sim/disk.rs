@@ -97,6 +97,17 @@ impl SimDisk {
         CrashImages::some(self.fork(), seed, max)
     }
 
+    /// One disk that a crash now may leave. Which one goes by the seed and by how much was done to this one.
+    #[must_use]
+    pub fn crash_image(&self, seed: u64) -> Self {
+        let disk = self.fork();
+        let done = {
+            let state = disk.state();
+            state.writes + state.syncs
+        };
+        CrashImages::one(disk, (seed << 32) + done)
+    }
+
     /// The `nth` change of the disk from now on (the first is 1) fails once. A write has then written one half.
     pub fn fail_write(&self, nth: u64, error: io::ErrorKind) {
         self.state().write_fault = Some(Fault { after: nth - 1, error });

@@ -60,6 +60,15 @@ impl CrashImages {
         Self { by_chance, count: all.count.min(max), ..all }
     }
 
+    /// One of them, by chance.
+    pub(super) fn one(disk: SimDisk, seed: u64) -> SimDisk {
+        let units = units(&disk.state());
+        let random = Random::new(seed);
+        let mut images = Self { disk, units, random, next: 0, count: 1, by_chance: true };
+        let fates = images.drawn(images.units.len());
+        images.image(&fates)
+    }
+
     /// How many things are not durable.
     #[must_use]
     pub fn pending(&self) -> usize {
@@ -286,6 +295,15 @@ mod tests {
             disk.crash_images(7, 100).map(sectors).any(|image| is_mixed(&image)),
             "old, torn and new ones"
         );
+    }
+
+    #[test]
+    fn one_image_may_have_nothing_everything_or_anything() {
+        let disk = synced(&[0; 2048]);
+        disk.open("a").unwrap().write_all_at(&[1; 2048], 0).unwrap();
+        let images: BTreeSet<_> = (0..200).map(|seed| disk.crash_image(seed).bytes("a")).collect();
+        assert!(images.contains(&vec![0; 2048]) && images.contains(&vec![1; 2048]) && images.len() > 20);
+        assert_eq!(disk.crash_image(7).bytes("a"), disk.crash_image(7).bytes("a"));
     }
 
     #[test]
