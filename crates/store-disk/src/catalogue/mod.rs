@@ -1,6 +1,7 @@
 //! The catalogue: what is derived from the log so that it need not be read again. SQLite; lost, it is made anew.
 
 mod change;
+mod compare;
 mod connection;
 mod files;
 mod packed;

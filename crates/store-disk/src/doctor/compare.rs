@@ -7,68 +7,61 @@ use crate::open::{CATALOGUE, DiskOptions, OpenError, open};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use threadline_log::chain::{Chain, ChainValue};
-use threadline_log::run::RunInfo;
-use threadline_log::thread::ThreadInfo;
 use threadline_log::{Error, ThreadKey};
 
 /// About how much is read at once.
 const PAGE_BYTES: usize = 4 << 20;
 
-type Threads = BTreeMap<ThreadKey, (u64, ThreadInfo, Vec<RunInfo>)>;
-
 /// Opens the store with its catalogue and without; reads all records.
 pub(super) fn compare(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
     let mut options = options.clone();
     let mut directories = options.directories()?;
-    let catalogued = match directories.path {
-        Some(_) => {
-            options.directories = Some(directories.clone());
-            let (engine, _) = open(&options)?;
-            Some(threads(&engine)?)
-        }
-        None => None,
-    };
-    directories.path = None;
+    let path = directories.path.take().map(|path| path.join(CATALOGUE));
+    if path.is_some() {
+        // Afterwards it has all that the journal says.
+        let (engine, _) = open(&options)?;
+        engine.flush()?;
+    }
     options.directories = Some(directories);
     let (engine, _) = open(&options)?;
-    let logged = threads(&engine)?;
-    for (key, (no, info, _)) in &logged {
+    engine.flush()?;
+    for no in engine.catalogue.thread_numbers()? {
+        let Some(stored) = engine.catalogue.thread_by_no(no)? else { continue };
         report.threads += 1;
-        read_all(&engine, key, *no, info.offsets.clone(), report);
+        let (key, offsets) = (stored.key.clone(), stored.state.info().offsets);
+        read_all(&engine, &key, no, offsets, report);
     }
-    if let Some(catalogued) = catalogued {
-        differ(&catalogued, &logged, report);
+    match path.as_deref().map(Catalogue::open) {
+        Some(Ok(Some(catalogued))) => differ(&catalogued, &engine.catalogue, report),
+        Some(Err(error)) => report.find(Severity::Derived, CATALOGUE, error),
+        Some(Ok(None)) => report.find(Severity::Derived, CATALOGUE, "it cannot be kept"),
+        None => {}
     }
     Ok(())
 }
 
-fn differ(catalogued: &Threads, logged: &Threads, report: &mut Report) {
-    for key in catalogued.keys().filter(|key| !logged.contains_key(*key)) {
-        report.find(Severity::Derived, format!("{CATALOGUE}, thread={key}"), "the log has no such thread");
+/// Compares every table with that of a catalogue that was just made from the log.
+fn differ(catalogued: &Catalogue, logged: &Catalogue, report: &mut Report) {
+    let differences = match catalogued.differences(logged) {
+        Ok(differences) => differences,
+        Err(error) => return report.find(Severity::Derived, CATALOGUE, error),
+    };
+    for (no, table) in differences {
+        let key_in = |catalogue: &Catalogue| Some(catalogue.thread_by_no(no?).ok()??.key);
+        let keys = (key_in(catalogued), key_in(logged));
+        let what = match keys {
+            (Some(_), None) => "the log has no such thread",
+            (None, Some(_)) => "it is missing there",
+            _ => "the log says something else",
+        };
+        let thread = match (keys.1.or(keys.0), no) {
+            (Some(key), _) => format!(", thread={key}"),
+            // One that was deleted, or that neither of them knows.
+            (None, Some(no)) => format!(", number={no}"),
+            (None, None) => String::new(),
+        };
+        report.find(Severity::Derived, format!("{CATALOGUE}{thread}, table={table}"), what);
     }
-    for (key, (_, info, runs)) in logged {
-        let place = format!("{CATALOGUE}, thread={key}");
-        match catalogued.get(key) {
-            None => report.find(Severity::Derived, place, "it is missing there"),
-            Some((_, other, other_runs)) if other != info || other_runs != runs => {
-                report.find(Severity::Derived, place, "the log says something else");
-            }
-            Some(_) => {}
-        }
-    }
-}
-
-/// All threads, as a store that was just opened knows them.
-pub(super) fn threads(engine: &Engine) -> Result<Threads, OpenError> {
-    engine.flush()?;
-    let mut threads = Threads::new();
-    let catalogue: &Catalogue = &engine.catalogue;
-    for no in catalogue.thread_numbers()? {
-        if let Some(stored) = catalogue.thread_by_no(no)? {
-            threads.insert(stored.key, (no, stored.state.info(), stored.state.runs().to_vec()));
-        }
-    }
-    Ok(threads)
 }
 
 /// What blocks say of a thread's chain, by the offset behind them.

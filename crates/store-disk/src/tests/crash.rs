@@ -1,41 +1,44 @@
 //! P2 through the store: power is lost at every write and every sync of a small history, sealing and erasing included.
 
-use super::script::{STEPS, expected, run, view};
+use super::flags;
+use super::script::{STEPS, Step, WIDE_STEPS, expected, run, view};
 use super::sim::open;
 use crate::fs::sim::SimDisk;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use threadline_log::Store;
 
-/// How many disks are looked at for each place where power may be lost, beside those where everything or nothing is left.
-const IMAGES_MAX: usize = 4;
-
-#[tokio::test]
-async fn p2_what_was_acked_survives_and_nothing_is_seen_by_halves() {
-    let expected = expected(STEPS).await;
+/// The disk after every operation, and how many steps had been acknowledged before.
+async fn cuts(steps: &[Step]) -> Vec<(usize, SimDisk)> {
     let disk = SimDisk::new();
     let acked = Arc::new(AtomicUsize::new(0));
     let cuts = Arc::new(Mutex::new(Vec::new()));
     let (seen, forks) = (Arc::clone(&acked), Arc::clone(&cuts));
     let (store, _) = open(&disk).unwrap();
     disk.on_operation(move |disk, _| forks.lock().unwrap().push((seen.load(Ordering::SeqCst), disk.fork())));
-    for (number, step) in STEPS.iter().enumerate() {
+    for (number, step) in steps.iter().enumerate() {
         run(&store, number, *step).await.unwrap();
         acked.store(number + 1, Ordering::SeqCst);
     }
     drop(store);
-    let cuts = std::mem::take(&mut *cuts.lock().unwrap());
-    assert!(cuts.len() > 3 * STEPS.len());
-    let mut images = 0;
+    std::mem::take(&mut *cuts.lock().unwrap())
+}
+
+/// Returns how many images were tried, and how many things were not durable where they were most.
+async fn cut_everywhere(steps: &[Step], images_max: usize) -> (usize, usize) {
+    let expected = expected(steps).await;
+    let cuts = cuts(steps).await;
+    assert!(cuts.len() > 3 * steps.len());
+    let (mut images, mut pending_max) = (0, 0);
     for (place, (acked, disk)) in cuts.into_iter().enumerate() {
-        let left = disk.crash_images(place as u64, IMAGES_MAX);
-        let step = (left.pending() / 4).max(1);
-        for image in left.step_by(step) {
+        let left = disk.crash_images_some(place as u64, images_max);
+        pending_max = pending_max.max(left.pending());
+        for image in left {
             images += 1;
             let (store, report) = open(&image).unwrap();
             assert_eq!(report.damages, [], "place {place}");
             let found = view(&store).await.unwrap();
-            let next = (acked + 1).min(STEPS.len());
+            let next = (acked + 1).min(steps.len());
             assert!(
                 found == expected[acked] || found == expected[next],
                 "place {place}, {acked} acked: {found:#?} is neither {:#?} nor {:#?}",
@@ -49,5 +52,18 @@ async fn p2_what_was_acked_survives_and_nothing_is_seen_by_halves() {
             }
         }
     }
+    eprintln!("{images} images, of up to {pending_max} things that were not durable");
+    (images, pending_max)
+}
+
+#[tokio::test]
+async fn p2_what_was_acked_survives_and_nothing_is_seen_by_halves() {
+    let (images, _) = cut_everywhere(STEPS, flags::crash_images(1000)).await;
     assert!(images > 500, "{images}");
+}
+
+#[tokio::test]
+async fn p2_what_was_acked_survives_where_much_is_written_at_once() {
+    let (_, pending_max) = cut_everywhere(WIDE_STEPS, flags::crash_images(1000)).await;
+    assert!(pending_max > 12, "{pending_max}");
 }

@@ -199,6 +199,71 @@ async fn a_damaged_segment_is_mended_though_its_sidecar_is_whole() {
     assert_eq!(lost.end - lost.start, 40);
 }
 
+/// A store with a catalogue that lasts.
+async fn made_with(steps: usize, catalogue: &Path) -> SimDisk {
+    let disk = SimDisk::new();
+    let (store, _) = crate::DiskStore::open(&with_catalogue(&disk, catalogue)).unwrap();
+    for (number, step) in STEPS[..steps].iter().enumerate() {
+        run(&store, number, *step).await.unwrap();
+        if number % 3 == 0 {
+            store.engine.flush().unwrap();
+        }
+    }
+    store.close().await;
+    disk
+}
+
+#[tokio::test]
+async fn a_catalogue_that_is_well_says_what_one_made_anew_says() {
+    for steps in 0..=STEPS.len() {
+        let dir = TempDir::new().unwrap();
+        let disk = made_with(steps, dir.path()).await;
+        let report = doctor::check(&with_catalogue(&disk, dir.path())).unwrap();
+        assert!(report.severity() <= Some(Severity::Note), "{steps}: {report:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_says_something_else_is_found_by_table_and_thread_and_made_anew() {
+    // The thread `b` has a key; `a` is sealed, compacted and has words; `c` is sealed.
+    let spoils = [
+        (10, "delete from keys", "thread=app/user/b", "keys"),
+        (10, "update keys set first = first + 1", "thread=app/user/b", "keys"),
+        (10, "update keys set key = 'another'", "thread=app/user/b", "keys"),
+        (10, "insert into keys values (0, 0, 'more', 0, 1, 1000)", "thread=app/user/a", "keys"),
+        (18, "delete from blocks where thread = 2 and kind = 1", "thread=app/user/c", "blocks"),
+        (18, "update blocks set at = at + 1 where thread = 2 and kind = 1", "thread=app/user/c", "blocks"),
+        (18, "update blocks set tombstone = 1 - tombstone where thread = 0", "thread=app/user/a", "blocks"),
+        (18, "update block_runs set first = 0 where thread = 2", "thread=app/user/c", "block_runs"),
+        (18, "delete from places where thread = 0", "thread=app/user/a", "places"),
+        (18, "update places set opened = 1 where thread = 2", "thread=app/user/c", "places"),
+        (18, "update threads set trimmed = 1 where no = 2", "thread=app/user/c", "threads"),
+        (18, "update runs set compacted = null where thread = 0", "thread=app/user/a", "runs"),
+        (18, "update files set place = place + 1", "table=files", "files"),
+        (18, "delete from words where rowid = -1", "thread=app/user/a", "words"),
+        (18, "insert into words (rowid, text) values (-3, 'other')", "thread=app/user/c", "words"),
+    ];
+    for (steps, spoil, thread, table) in spoils {
+        let dir = TempDir::new().unwrap();
+        let disk = made_with(steps, dir.path()).await;
+        let options = with_catalogue(&disk, dir.path());
+        let database = rusqlite::Connection::open(dir.path().join(crate::open::CATALOGUE)).unwrap();
+        assert_ne!(database.execute(spoil, []).unwrap(), 0, "{spoil}");
+        drop(database);
+        let report = doctor::check(&options).unwrap();
+        assert_eq!(report.severity(), Some(Severity::Derived), "{spoil}: {report:?}");
+        let found = report.findings.iter().filter(|finding| finding.severity == Severity::Derived);
+        for finding in found {
+            let is_named =
+                finding.place.contains(thread) && finding.place.ends_with(&format!("table={table}"));
+            assert!(is_named, "{spoil}: {finding:?}");
+        }
+        doctor::rebuild(&options).unwrap();
+        let report = doctor::check(&options).unwrap();
+        assert!(report.severity() <= Some(Severity::Note), "{spoil}: {report:?}");
+    }
+}
+
 /// A store whose thread `c` has lost that it was made, and the catalogue's directory.
 async fn orphaned(catalogue: &Path) -> SimDisk {
     let disk = SimDisk::new();

@@ -7,6 +7,7 @@ mod damage;
 mod doctor;
 mod erase;
 mod faults;
+pub(crate) mod flags;
 mod races;
 mod rotten;
 mod script;

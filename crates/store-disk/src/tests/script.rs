@@ -1,5 +1,6 @@
 //! A small history with everything in it.
 
+use crate::fs::sim::Random;
 use std::sync::LazyLock;
 use threadline_log::names::Owner;
 use threadline_log::run::{BaseState, RunEnd, RunLineage, RunStatus};
@@ -16,6 +17,8 @@ use threadline_testkit::store::view::View;
 pub(super) enum Step {
     Open(&'static str, &'static str),
     Append(&'static str, u32, usize),
+    /// One record of so many bytes, which cannot be packed into much less.
+    Long(&'static str, u32, usize),
     Keyed(&'static str, u32, &'static str),
     End(&'static str, u32),
     Checkpoint(&'static str, u32),
@@ -54,6 +57,27 @@ pub(super) const STEPS: &[Step] = &[
     Step::Append("b", 0, 1),
 ];
 
+/// Of them each is six bits.
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// What is written at once here has more sectors than what [`STEPS`] does: in the journal, when it is sealed, and when some of it is erased.
+pub(super) const WIDE_STEPS: &[Step] = &[
+    Step::Open("a", "a0"),
+    Step::Long("a", 0, 3000),
+    Step::Open("b", "b0"),
+    Step::Long("b", 0, 6900),
+    Step::End("a", 0),
+    Step::Tidy,
+    Step::Append("b", 0, 5),
+    Step::Long("b", 0, 4200),
+    Step::End("b", 0),
+    Step::Checkpoint("b", 0),
+    Step::Trim("b", 3),
+    Step::Tidy,
+    Step::Delete("a"),
+    Step::Tidy,
+];
+
 pub(super) fn thread(name: &str) -> ThreadKey {
     let owner = |name| Owner::new(name).unwrap();
     ThreadKey::new(Scope { app: owner("app"), user: owner("user") }, ThreadId::new(name).unwrap())
@@ -76,6 +100,13 @@ pub(super) async fn run(store: &dyn Store, number: usize, step: Step) -> Result<
         Step::Open(name, id) => open(store, thread(name), id, number, time).await,
         Step::Append(name, run, records) => {
             store.append(append(thread(name), run, records, time)).await.map(|_| ())
+        }
+        Step::Long(name, run, bytes) => {
+            let mut random = Random::new(number as u64);
+            let text: String = (0..bytes).map(|_| char::from(LETTERS[random.below(64)])).collect();
+            let event = serde_json::json!({ "long": text }).to_string();
+            let records = vec![NewRecord::event(event)];
+            store.append(Append { records, ..append(thread(name), run, 0, time) }).await.map(|_| ())
         }
         Step::Keyed(name, run, key) => {
             let key = Some(AppendKey::new(key).unwrap());

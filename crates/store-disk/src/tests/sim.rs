@@ -5,6 +5,7 @@ use crate::fs::sim::SimDisk;
 use crate::{Directories, DiskOptions, DiskStore, OpenError, OpenReport};
 use async_trait::async_trait;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use threadline_log::Store;
 use threadline_testkit::store::{Ending, Harness};
@@ -39,11 +40,13 @@ pub(super) fn open(disk: &SimDisk) -> Result<(DiskStore, OpenReport), OpenError>
 pub(super) struct OnSimDisk {
     disk: Mutex<SimDisk>,
     segment_bytes: u32,
+    /// How often it has lost power: each time another disk is left, from nothing of what was not durable to all of it.
+    cuts: AtomicU64,
 }
 
 impl OnSimDisk {
     pub(super) fn new(segment_bytes: u32) -> Self {
-        Self { disk: Mutex::default(), segment_bytes }
+        Self { disk: Mutex::default(), segment_bytes, cuts: AtomicU64::new(0) }
     }
 
     fn start(&self) -> Arc<dyn Store> {
@@ -65,7 +68,7 @@ impl Harness for OnSimDisk {
             assert_eq!(Arc::strong_count(&store), 1, "nobody else has it");
         } else {
             let mut disk = self.disk.lock().unwrap();
-            let left = disk.crash_images(7, 3).last().unwrap();
+            let left = disk.crash_image(self.cuts.fetch_add(1, Ordering::Relaxed));
             *disk = left;
         }
         drop(store);

@@ -141,7 +141,14 @@ async fn a_catalogue_that_says_something_else_than_the_log_is_found() {
     let checked = doctor::check(&options(dir.path())).expect("checked");
     assert!(checked.severity() <= Some(doctor::Severity::Note), "{checked:?}");
     let path = dir.path().join("catalogue.sqlite");
-    for spoil in ["delete from runs", "update threads set body = x'7b7d'", "delete from threads"] {
+    let spoils = [
+        "delete from runs",
+        "update threads set body = x'7b7d'",
+        "delete from threads",
+        "insert into keys values (0, 0, 'k', 0, 1, 1)",
+        "insert into words (rowid, text) values (-1, 'word')",
+    ];
+    for spoil in spoils {
         let catalogue = Connection::open(&path).expect("a catalogue");
         catalogue.execute(spoil, []).expect("spoiled");
         drop(catalogue);

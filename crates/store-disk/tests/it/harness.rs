@@ -1,11 +1,12 @@
 //! Stores in directories that are removed afterwards.
 
 use async_trait::async_trait;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
 use threadline_log::Store;
-use threadline_store_disk::{DiskOptions, DiskStore, OpenReport};
+use threadline_store_disk::{DiskOptions, DiskStore, OpenReport, doctor};
 use threadline_testkit::store::{Ending, Harness};
 
 /// Segments so small that a test fills several.
@@ -63,8 +64,30 @@ impl Harness for InDirectory {
         assert_eq!(Arc::strong_count(&store), 1, "nobody else has it");
         drop(store);
         if self.loses_catalogue {
-            std::fs::remove_file(self.dir.path().join("catalogue.sqlite")).expect("a catalogue");
+            fs::remove_file(self.dir.path().join("catalogue.sqlite")).expect("a catalogue");
+        } else {
+            assert_well(self.dir.path());
         }
         self.start()
+    }
+}
+
+/// Looks at a copy, so that what is opened next is what was left.
+fn assert_well(dir: &Path) {
+    let copy = TempDir::new().expect("a directory");
+    copy_files(dir, copy.path());
+    let report = doctor::check(&options(copy.path())).expect("checked");
+    assert!(report.severity() <= Some(doctor::Severity::Note), "{report:?}");
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("a directory").map(|entry| entry.expect("an entry")) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            fs::create_dir(&to).expect("a directory");
+            copy_files(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), &to).expect("copied");
+        }
     }
 }

@@ -84,11 +84,28 @@ impl SimDisk {
     /// Disks that a crash now may leave.
     ///
     /// All of them if no more than 12 things (sectors, lengths, changes of names) are not durable: each forgotten or kept,
-    /// and each sector torn too (every combination up to 7 sectors; beyond, all kept sectors of a subset are torn together).
-    /// Otherwise `random_max` of them by chance.
+    /// and each sector torn too (every combination up to 7 things; beyond, what is not forgotten of a subset is kept, torn, or
+    /// either of these by chance). Otherwise `random_max` of them: nothing kept, everything kept, and others by chance.
     #[must_use]
     pub fn crash_images(&self, seed: u64, random_max: usize) -> CrashImages {
         CrashImages::new(self.fork(), seed, random_max)
+    }
+
+    /// The same, but no more than `max` of them (at least 2) however few things are not durable.
+    #[must_use]
+    pub fn crash_images_some(&self, seed: u64, max: usize) -> CrashImages {
+        CrashImages::some(self.fork(), seed, max)
+    }
+
+    /// One disk that a crash now may leave. Which one goes by the seed and by how much was done to this one.
+    #[must_use]
+    pub fn crash_image(&self, seed: u64) -> Self {
+        let disk = self.fork();
+        let done = {
+            let state = disk.state();
+            state.writes + state.syncs
+        };
+        CrashImages::one(disk, (seed << 32) + done)
     }
 
     /// The `nth` change of the disk from now on (the first is 1) fails once. A write has then written one half.

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const EXHAUSTIVE_MAX: usize = 12;
 /// Up to that many of them, sectors are torn in every combination too.
 const TORN_MAX: usize = 7;
+/// How often every combination is made beyond that: what is not forgotten is kept, or torn, or each of it is one of these by chance.
+const ROUNDS: usize = 3;
 
 /// One thing that is not durable.
 #[derive(Debug, Clone, Copy)]
@@ -38,17 +40,33 @@ pub struct CrashImages {
     random: Random,
     next: usize,
     count: usize,
+    /// Whether chance says which there are: all of them would be too many.
+    by_chance: bool,
 }
 
 impl CrashImages {
+    /// All of them up to `EXHAUSTIVE_MAX` units; beyond, `random_max`.
     pub(super) fn new(disk: SimDisk, seed: u64, random_max: usize) -> Self {
         let units = units(&disk.state());
-        let count = match units.len() {
-            n if n <= TORN_MAX => units.iter().map(Unit::fates).product(),
-            n if n <= EXHAUSTIVE_MAX => 2 << n,
-            _ => random_max,
-        };
-        Self { disk, units, random: Random::new(seed), next: 0, count }
+        let by_chance = units.len() > EXHAUSTIVE_MAX;
+        let count = if by_chance { random_max } else { every(&units) };
+        Self { disk, units, random: Random::new(seed), next: 0, count, by_chance }
+    }
+
+    /// All of them if they are no more than `max`; else so many.
+    pub(super) fn some(disk: SimDisk, seed: u64, max: usize) -> Self {
+        let all = Self::new(disk, seed, max);
+        let by_chance = all.by_chance || all.count > max;
+        Self { by_chance, count: all.count.min(max), ..all }
+    }
+
+    /// One of them, by chance.
+    pub(super) fn one(disk: SimDisk, seed: u64) -> SimDisk {
+        let units = units(&disk.state());
+        let random = Random::new(seed);
+        let mut images = Self { disk, units, random, next: 0, count: 1, by_chance: true };
+        let fates = images.drawn(images.units.len());
+        images.image(&fates)
     }
 
     /// How many things are not durable.
@@ -59,21 +77,41 @@ impl CrashImages {
 
     /// What becomes of each unit in the image of that number.
     fn fates(&mut self, mut image: usize) -> Vec<Fate> {
-        let units = self.units.clone();
-        if units.len() <= TORN_MAX {
-            let mut fate = |unit: &Unit| {
+        let count = self.units.len();
+        if self.by_chance {
+            return match image {
+                0 => vec![Fate::Forgotten; count],
+                1 => vec![Fate::Kept; count],
+                _ => self.drawn(count),
+            };
+        }
+        if count <= TORN_MAX {
+            let fate = |unit: &Unit| {
                 let fate = image % unit.fates();
                 image /= unit.fates();
                 [Fate::Forgotten, Fate::Kept, Fate::Torn][fate]
             };
-            units.iter().map(&mut fate).collect()
-        } else if units.len() <= EXHAUSTIVE_MAX {
-            let kept = if image >> units.len() == 0 { Fate::Kept } else { Fate::Torn };
-            let fate = |place: usize| if image >> place & 1 == 1 { kept } else { Fate::Forgotten };
-            (0..units.len()).map(fate).collect()
-        } else {
-            units.iter().map(|_| [Fate::Forgotten, Fate::Kept, Fate::Torn][self.random.below(3)]).collect()
+            return self.units.iter().map(fate).collect();
         }
+        let round = image >> count;
+        let mut fate = |place: usize| match round {
+            _ if image >> place & 1 == 0 => Fate::Forgotten,
+            0 => Fate::Kept,
+            1 => Fate::Torn,
+            _ => [Fate::Kept, Fate::Torn][self.random.below(2)],
+        };
+        (0..count).map(&mut fate).collect()
+    }
+
+    /// How much is forgotten, and how much of the rest is torn, is drawn first: of many units about the same number would be else.
+    fn drawn(&mut self, count: usize) -> Vec<Fate> {
+        let (forgotten, torn) = (self.random.below(9), self.random.below(5));
+        let mut fate = |_| match (self.random.below(8) < forgotten, self.random.below(8) < torn) {
+            (true, _) => Fate::Forgotten,
+            (false, true) => Fate::Torn,
+            (false, false) => Fate::Kept,
+        };
+        (0..count).map(&mut fate).collect()
     }
 
     fn image(&mut self, fates: &[Fate]) -> SimDisk {
@@ -134,6 +172,14 @@ impl Unit {
             Self::Sector { cuts, .. } if cuts.0 < cuts.1 => 3,
             _ => 2,
         }
+    }
+}
+
+/// How many combinations are every one.
+fn every(units: &[Unit]) -> usize {
+    match units.len() {
+        count if count <= TORN_MAX => units.iter().map(Unit::fates).product(),
+        count => ROUNDS << count,
     }
 }
 
@@ -236,9 +282,42 @@ mod tests {
         let disk = synced(&[0; 8192]);
         disk.open("a").unwrap().write_all_at(&[1; 8192], 0).unwrap();
         assert_eq!(disk.crash_images(7, 100).count(), 100);
-        assert!(contents(&disk, "a").len() > 90);
+        assert!(contents(&disk, "a").len() > 70, "hardly any twice");
         disk.open("a").unwrap().sync_data().unwrap();
         disk.open("a").unwrap().write_all_at(&[2; 12 * 512], 0).unwrap();
-        assert_eq!(disk.crash_images(7, 100).count(), 2 << 12);
+        assert_eq!(disk.crash_images(7, 100).count(), 3 << 12);
+        let sectors = |image: SimDisk| {
+            let bytes = image.bytes("a");
+            bytes.chunks(512).take(12).map(|sector| (sector[0], sector[511])).collect::<Vec<_>>()
+        };
+        let is_mixed = |sectors: &Vec<_>| [(1, 1), (2, 1), (2, 2)].iter().all(|one| sectors.contains(one));
+        assert!(
+            disk.crash_images(7, 100).map(sectors).any(|image| is_mixed(&image)),
+            "old, torn and new ones"
+        );
+    }
+
+    #[test]
+    fn one_image_may_have_nothing_everything_or_anything() {
+        let disk = synced(&[0; 2048]);
+        disk.open("a").unwrap().write_all_at(&[1; 2048], 0).unwrap();
+        let images: BTreeSet<_> = (0..200).map(|seed| disk.crash_image(seed).bytes("a")).collect();
+        assert!(images.contains(&vec![0; 2048]) && images.contains(&vec![1; 2048]) && images.len() > 20);
+        assert_eq!(disk.crash_image(7).bytes("a"), disk.crash_image(7).bytes("a"));
+    }
+
+    #[test]
+    fn some_images_are_all_of_few_and_always_nothing_and_everything() {
+        let disk = synced(&[0; 8192]);
+        let file = disk.open("a").unwrap();
+        file.write_all_at(&[1; 1024], 0).unwrap();
+        assert_eq!(disk.crash_images_some(7, 9).count(), 9);
+        for (sectors, seed) in [(2, 1), (9, 2), (12, 3), (16, 4)] {
+            file.write_all_at(&[1; 8192][..sectors * 512], 0).unwrap();
+            let images: Vec<_> = disk.crash_images_some(seed, 6).map(|image| image.bytes("a")).collect();
+            assert_eq!(images.len(), 6);
+            assert!(images.contains(&vec![0; 8192]), "{sectors} sectors are forgotten");
+            assert!(images.contains(&disk.bytes("a")), "{sectors} sectors are kept");
+        }
     }
 }

@@ -9,3 +9,5 @@ mod state;
 
 pub use disk::{Operation, SimDisk};
 pub use image::CrashImages;
+#[cfg(test)]
+pub(crate) use random::Random;
