@@ -174,3 +174,6 @@ fn put_latest<K: Eq + std::hash::Hash>(runs: &mut HashMap<K, RunNo>, key: K, run
     let latest = runs.entry(key).or_insert(run);
     *latest = run.max(*latest);
 }
+
+#[cfg(test)]
+mod tests;

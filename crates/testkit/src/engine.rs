@@ -12,8 +12,11 @@ mod cloning;
 mod descent;
 mod following;
 mod forgetting;
+mod growing;
+mod isolation;
 mod orphans;
 mod reading;
+mod reconnecting;
 mod several;
 mod stage;
 mod time_travel;
@@ -24,8 +27,10 @@ pub use cloning::*;
 pub use descent::*;
 pub use following::*;
 pub use forgetting::*;
+pub use isolation::*;
 pub use orphans::*;
 pub use reading::*;
+pub use reconnecting::*;
 pub use several::*;
 pub use stage::{CountingIds, ManualClock, Stage, play};
 pub use time_travel::*;
@@ -48,12 +53,16 @@ macro_rules! engine_contract {
             chains_go_on_when_records_are_gone,
             a_clone_is_its_own,
             a_clone_is_cut_where_it_says,
+            branches_and_clones_stay_what_they_were,
+            a_long_branch_holds_all_that_was_said,
+            siblings_hold_nothing_of_each_other,
             followers_see_every_record_once,
             followers_are_told_what_they_cannot_have,
             followers_are_told_of_what_lies_between,
             followers_see_what_is_repeated,
             followers_see_what_nobody_waited_for,
             a_follower_of_a_deleted_thread_is_cut_off,
+            followers_see_the_log_however_they_come_and_go,
             compacted_runs_keep_their_meaning,
             trimmed_threads_keep_their_branches,
             folds_of_another_version_are_made_anew,

@@ -97,3 +97,6 @@ fn longest_prefix<R: Runs>(runs: &R, messages: &[Message<'_>]) -> Option<R::Run>
     }
     longest
 }
+
+#[cfg(test)]
+mod tests;
