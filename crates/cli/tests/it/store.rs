@@ -72,6 +72,43 @@ fn what_an_event_may_hold_an_export_can() {
     assert_eq!(on(second.path(), &["export", "t"], "").stdout, exported.stdout);
 }
 
+/// A recording is the same thread whether its events are lines or an array.
+#[test]
+fn an_array_is_the_same_recording_as_its_lines() {
+    // But for when it was taken in.
+    fn told(store: &Path) -> Vec<Value> {
+        let exported = on(store, &["export", "--all"], "");
+        assert_eq!(exported.code, 0, "{}", exported.stderr);
+        let mut lines: Vec<Value> =
+            exported.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        for line in &mut lines {
+            line.as_object_mut().expect("an object").remove("time");
+        }
+        lines
+    }
+    let (of_lines, of_arrays) = (TempDir::new().expect("a directory"), TempDir::new().expect("a directory"));
+    for (_, jsonl) in captures() {
+        let lines = std::fs::read_to_string(&jsonl).expect("a recording");
+        let array = threadline(&["convert", "--to", "json"], &lines);
+        assert!(array.text().starts_with('['), "{}", array.stderr);
+        for (store, recording) in [(&of_lines, lines.as_str()), (&of_arrays, array.text())] {
+            let imported = on(store.path(), &["import"], recording);
+            assert_eq!(imported.code, 0, "{}: {}", jsonl.display(), imported.stderr);
+        }
+    }
+    let expected = told(of_lines.path());
+    assert!(expected.len() > 100, "a line for each event, and others");
+    assert_eq!(told(of_arrays.path()), expected);
+    // What came of an array that is cut off is kept, as of any recording, and it is told.
+    let json = threadline(&["convert", "--to", "json"], BRANCHES);
+    let cut = json.text().trim_end().strip_suffix(']').expect("an array");
+    let store = TempDir::new().expect("a directory");
+    let imported = on(store.path(), &["import"], cut);
+    assert_eq!((imported.code, imported.text()), (2, "default/default/t\n"));
+    assert!(imported.stderr.contains("array is not closed"), "{}", imported.stderr);
+    assert_eq!(told(store.path()), told(branches().path()));
+}
+
 #[test]
 fn recordings_keep_their_bytes() {
     let store = filled();
