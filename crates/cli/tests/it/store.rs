@@ -294,6 +294,44 @@ fn a_doctor_finds_what_is_damaged() {
     assert!(all.stderr.ends_with("threads that could not be exported whole: 1\n"), "{}", all.stderr);
 }
 
+/// What is wrong with the catalogue is told, costs nothing, and is right again when it was made anew.
+#[test]
+fn a_damaged_catalogue_is_made_anew() {
+    let store = branches();
+    let listed = on(store.path(), &["threads"], "");
+    let catalogue = store.path().join("catalogue.sqlite");
+    let mut damaged = std::fs::read(&catalogue).expect("a catalogue");
+    let name = b"Hello there";
+    let place = damaged.windows(name.len()).position(|window| window == name).expect("the thread's name");
+    damaged[place] ^= 1;
+    std::fs::write(&catalogue, &damaged).expect("the catalogue is damaged");
+    assert_eq!(on(store.path(), &["threads"], "").code, 3);
+    let found = on(store.path(), &["doctor"], "");
+    assert_eq!(found.code, 1, "{}{}", found.text(), found.stderr);
+    let lines: Vec<&str> = found.text().lines().collect();
+    let verdict = "threads: 1, records: 10: nothing is lost; --rebuild makes anew what is wrong";
+    assert!(lines.iter().any(|line| line.starts_with("derived: catalogue.sqlite")), "{lines:?}");
+    assert_eq!(lines.last(), Some(&verdict));
+    let rebuilt = on(store.path(), &["doctor", "--rebuild"], "");
+    assert_eq!(rebuilt.code, 0, "{}{}", rebuilt.text(), rebuilt.stderr);
+    assert!(rebuilt.text().contains("derived: catalogue.sqlite"), "{}", rebuilt.text());
+    assert!(rebuilt.text().contains("\nthe catalogue was made anew\n"), "{}", rebuilt.text());
+    assert!(rebuilt.text().ends_with("the records are those that were chained\n"), "{}", rebuilt.text());
+    assert_eq!(on(store.path(), &["threads"], "").text(), listed.text());
+    assert!(on(store.path(), &["doctor"], "").text().starts_with("threads: 1, records: 10: all good\n"));
+    // Without one, or with something else in its place, it is made anew when the store is opened.
+    std::fs::remove_file(&catalogue).expect("there is one");
+    assert_eq!(on(store.path(), &["threads"], "").text(), listed.text());
+    std::fs::write(&catalogue, "no catalogue".repeat(1000)).expect("it is written over");
+    let found = on(store.path(), &["doctor"], "");
+    assert_eq!(found.code, 1, "{}{}", found.text(), found.stderr);
+    assert!(found.text().starts_with("derived: catalogue.sqlite"), "{}", found.text());
+    std::fs::write(&catalogue, "no catalogue".repeat(1000)).expect("it is written over");
+    let opened = on(store.path(), &["threads"], "");
+    assert_eq!((opened.code, opened.text()), (0, listed.text()));
+    assert!(opened.stderr.starts_with("threadline: the catalogue was made anew: "), "{}", opened.stderr);
+}
+
 #[test]
 fn a_truncated_export_is_refused_and_leaves_nothing() {
     let (first, second) = (branches(), TempDir::new().expect("a directory"));
