@@ -34,7 +34,12 @@ pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Fail
     found.lost.iter().for_each(|_| report.count(Severity::Finding));
     // Of what is damaged or lost, the records cannot be read as a whole.
     let is_whole = found.severity() != Some(doctor::Severity::Damage) && found.lost.is_empty();
-    let rechecked = if is_whole { Some(recheck(&args.store)?) } else { None };
+    // With a damaged catalogue the store need not know its threads before that is made anew, and that it is was found.
+    let is_listed = is_rebuilt || found.severity() != Some(doctor::Severity::Derived);
+    let rechecked = match is_whole.then(|| recheck(&args.store)) {
+        Some(Err(_)) if !is_listed => None,
+        rechecked => rechecked.transpose()?,
+    };
     rechecked.iter().flat_map(|one| &one.broken).for_each(|_| report.count(Severity::Finding));
     let mut out = io::stdout().lock();
     let written = match args.format {

@@ -72,6 +72,43 @@ fn what_an_event_may_hold_an_export_can() {
     assert_eq!(on(second.path(), &["export", "t"], "").stdout, exported.stdout);
 }
 
+/// A recording is the same thread whether its events are lines or an array.
+#[test]
+fn an_array_is_the_same_recording_as_its_lines() {
+    // But for when it was taken in.
+    fn told(store: &Path) -> Vec<Value> {
+        let exported = on(store, &["export", "--all"], "");
+        assert_eq!(exported.code, 0, "{}", exported.stderr);
+        let mut lines: Vec<Value> =
+            exported.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        for line in &mut lines {
+            line.as_object_mut().expect("an object").remove("time");
+        }
+        lines
+    }
+    let (of_lines, of_arrays) = (TempDir::new().expect("a directory"), TempDir::new().expect("a directory"));
+    for (_, jsonl) in captures() {
+        let lines = std::fs::read_to_string(&jsonl).expect("a recording");
+        let array = threadline(&["convert", "--to", "json"], &lines);
+        assert!(array.text().starts_with('['), "{}", array.stderr);
+        for (store, recording) in [(&of_lines, lines.as_str()), (&of_arrays, array.text())] {
+            let imported = on(store.path(), &["import"], recording);
+            assert_eq!(imported.code, 0, "{}: {}", jsonl.display(), imported.stderr);
+        }
+    }
+    let expected = told(of_lines.path());
+    assert!(expected.len() > 100, "a line for each event, and others");
+    assert_eq!(told(of_arrays.path()), expected);
+    // What came of an array that is cut off is kept, as of any recording, and it is told.
+    let json = threadline(&["convert", "--to", "json"], BRANCHES);
+    let cut = json.text().trim_end().strip_suffix(']').expect("an array");
+    let store = TempDir::new().expect("a directory");
+    let imported = on(store.path(), &["import"], cut);
+    assert_eq!((imported.code, imported.text()), (2, "default/default/t\n"));
+    assert!(imported.stderr.contains("array is not closed"), "{}", imported.stderr);
+    assert_eq!(told(store.path()), told(branches().path()));
+}
+
 #[test]
 fn recordings_keep_their_bytes() {
     let store = filled();
@@ -255,6 +292,44 @@ fn a_doctor_finds_what_is_damaged() {
     assert!(all.text().contains(whole.text()) && all.text().contains(r#""id":"zz""#), "{}", all.text());
     assert!(all.stderr.contains("default/default/t: damaged data in"), "{}", all.stderr);
     assert!(all.stderr.ends_with("threads that could not be exported whole: 1\n"), "{}", all.stderr);
+}
+
+/// What is wrong with the catalogue is told, costs nothing, and is right again when it was made anew.
+#[test]
+fn a_damaged_catalogue_is_made_anew() {
+    let store = branches();
+    let listed = on(store.path(), &["threads"], "");
+    let catalogue = store.path().join("catalogue.sqlite");
+    let mut damaged = std::fs::read(&catalogue).expect("a catalogue");
+    let name = b"Hello there";
+    let place = damaged.windows(name.len()).position(|window| window == name).expect("the thread's name");
+    damaged[place] ^= 1;
+    std::fs::write(&catalogue, &damaged).expect("the catalogue is damaged");
+    assert_eq!(on(store.path(), &["threads"], "").code, 3);
+    let found = on(store.path(), &["doctor"], "");
+    assert_eq!(found.code, 1, "{}{}", found.text(), found.stderr);
+    let lines: Vec<&str> = found.text().lines().collect();
+    let verdict = "threads: 1, records: 10: nothing is lost; --rebuild makes anew what is wrong";
+    assert!(lines.iter().any(|line| line.starts_with("derived: catalogue.sqlite")), "{lines:?}");
+    assert_eq!(lines.last(), Some(&verdict));
+    let rebuilt = on(store.path(), &["doctor", "--rebuild"], "");
+    assert_eq!(rebuilt.code, 0, "{}{}", rebuilt.text(), rebuilt.stderr);
+    assert!(rebuilt.text().contains("derived: catalogue.sqlite"), "{}", rebuilt.text());
+    assert!(rebuilt.text().contains("\nthe catalogue was made anew\n"), "{}", rebuilt.text());
+    assert!(rebuilt.text().ends_with("the records are those that were chained\n"), "{}", rebuilt.text());
+    assert_eq!(on(store.path(), &["threads"], "").text(), listed.text());
+    assert!(on(store.path(), &["doctor"], "").text().starts_with("threads: 1, records: 10: all good\n"));
+    // Without one, or with something else in its place, it is made anew when the store is opened.
+    std::fs::remove_file(&catalogue).expect("there is one");
+    assert_eq!(on(store.path(), &["threads"], "").text(), listed.text());
+    std::fs::write(&catalogue, "no catalogue".repeat(1000)).expect("it is written over");
+    let found = on(store.path(), &["doctor"], "");
+    assert_eq!(found.code, 1, "{}{}", found.text(), found.stderr);
+    assert!(found.text().starts_with("derived: catalogue.sqlite"), "{}", found.text());
+    std::fs::write(&catalogue, "no catalogue".repeat(1000)).expect("it is written over");
+    let opened = on(store.path(), &["threads"], "");
+    assert_eq!((opened.code, opened.text()), (0, listed.text()));
+    assert!(opened.stderr.starts_with("threadline: the catalogue was made anew: "), "{}", opened.stderr);
 }
 
 #[test]
