@@ -6,10 +6,11 @@ use crate::error::Error;
 use crate::follow::Follower;
 use crate::kin::Sought;
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
+use crate::opening::ATTEMPTS_MAX;
 use crate::record::{NewRecord, Record};
 use crate::run::{RunEnd, RunInfo};
 use crate::run_fold::ending;
-use crate::store::{Ack, Append, Claim, Page, Store};
+use crate::store::{Ack, Append, Claim, Page, Store, ThreadSeen};
 use crate::tail::Tails;
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
 use crate::to_its_end::{ToItsEnd, to_its_end};
@@ -509,24 +510,36 @@ impl Engine {
     /// # Cancel safety
     /// Once begun, it is done to its end: those who follow would wait for ever.
     pub async fn delete(&self, thread: &ThreadKey) -> Result<(), Error> {
-        let (engine, thread) = (self.clone(), thread.clone());
-        to_its_end(async move { engine.delete_all_of(thread).await }).await
-    }
-
-    async fn delete_all_of(&self, thread: ThreadKey) -> Result<(), Error> {
-        let _upkeep = self.upkeep().of(&thread).await;
-        if let Some(run) = self.store().runs(&thread).await?.into_iter().find(RunInfo::is_running) {
-            return Err(Error::RunActive(run.id));
+        for _ in 0..ATTEMPTS_MAX {
+            let seen = self.store().thread(thread).await?;
+            match self.delete_as_seen(&seen).await {
+                // Perhaps by a run that another instance has opened.
+                Err(Error::TailMoved { .. }) => {}
+                outcome => return outcome,
+            }
         }
-        let incarnation = self.store().thread(&thread).await?.incarnation;
-        self.forget(&thread, incarnation).await
+        Err(Error::RunsChanged)
     }
 
-    /// Deletes a thread, whatever goes on there.
-    pub(crate) async fn forget(&self, thread: &ThreadKey, incarnation: Incarnation) -> Result<(), Error> {
-        self.store().delete(thread, self.now()).await?;
+    /// Deletes a thread to which nothing was appended since it was seen.
+    pub(crate) async fn delete_as_seen(&self, seen: &ThreadInfo) -> Result<(), Error> {
+        let (engine, thread) = (self.clone(), seen.key.clone());
+        let seen = ThreadSeen { incarnation: seen.incarnation, tail: seen.offsets.end };
+        to_its_end(async move {
+            let _upkeep = engine.upkeep().of(&thread).await;
+            if let Some(run) = engine.store().runs(&thread).await?.into_iter().find(RunInfo::is_running) {
+                return Err(Error::RunActive(run.id));
+            }
+            engine.store().delete(&thread, Some(seen), engine.now()).await?;
+            engine.forgotten(&thread, seen.incarnation);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Tells everybody that a thread was deleted.
+    pub(crate) fn forgotten(&self, thread: &ThreadKey, incarnation: Incarnation) {
         self.tails().delete(incarnation);
         self.changed(ThreadChange::Deleted(thread.clone()));
-        Ok(())
     }
 }

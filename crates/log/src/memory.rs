@@ -9,7 +9,7 @@ use crate::record::{NewRecord, Record};
 use crate::run::RunInfo;
 use crate::search;
 use crate::state::{Admission, Admitted, ThreadState};
-use crate::store::{Ack, Append, Appending, Claim, OpenRun, Opened, Page, Store};
+use crate::store::{Ack, Append, Appending, Claim, OpenRun, Opened, Page, Store, ThreadSeen};
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -198,10 +198,18 @@ impl Store for MemoryStore {
         })
     }
 
-    async fn delete(&self, thread: &ThreadKey, _time: Timestamp) -> Result<(), Error> {
+    async fn delete(
+        &self,
+        thread: &ThreadKey,
+        seen: Option<ThreadSeen>,
+        _time: Timestamp,
+    ) -> Result<(), Error> {
         let mut inner = self.lock();
         inner.may_write()?;
-        inner.threads.remove(thread).map(|_| ()).ok_or_else(|| Error::NoThread(thread.clone()))
+        let found = inner.threads.get(thread).ok_or_else(|| Error::NoThread(thread.clone()))?;
+        found.state.admit_delete(seen)?;
+        inner.threads.remove(thread);
+        Ok(())
     }
 
     async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error> {

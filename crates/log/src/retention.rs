@@ -51,7 +51,7 @@ pub struct Retained {
 }
 
 impl Engine {
-    /// Lets go of what need not be kept. Threads with a run that goes on are left alone.
+    /// Lets go of what need not be kept. No thread is deleted while a run of it goes on, and no records of a run that goes on are.
     ///
     /// # Errors
     /// If the store takes no writes.
@@ -107,9 +107,9 @@ impl Engine {
         if self.store().thread(&listed.key).await?.updated != listed.updated {
             return Ok(false);
         }
-        match self.delete(&listed.key).await {
+        match self.delete_as_seen(listed).await {
             Ok(()) => Ok(true),
-            Err(Error::RunActive(_)) => Ok(false),
+            Err(Error::RunActive(_) | Error::TailMoved { .. } | Error::OtherIncarnation(_)) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -119,12 +119,19 @@ impl Engine {
         let mut compacted = 0;
         for run in self.runs_with_lineage(thread).await? {
             let is_due = run.ended.is_some_and(|ended| self.now().0.saturating_sub(ended.0) >= keep_ms);
-            if is_due && !run.compacted && run.offsets.start >= first {
+            let is_there = !run.compacted && run.offsets.start >= first;
+            if is_due && is_there && self.has_delta(thread, run.no).await? {
                 self.store().compact_run(thread, run.no, self.now()).await?;
                 compacted += 1;
             }
         }
         Ok(compacted)
+    }
+
+    /// Whether there is what takes the place of a run's records. What was too large to be kept beside them is not: then they are all there is.
+    async fn has_delta(&self, thread: &ThreadKey, run: RunNo) -> Result<bool, Error> {
+        let checkpoint = self.store().checkpoint(thread, run).await?;
+        Ok(checkpoint.is_some_and(|checkpoint| !checkpoint.delta.is_empty()))
     }
 
     /// Forgets the records before an offset, and gives the first that is kept: an earlier one, if a run that goes on needs it.

@@ -279,16 +279,18 @@ impl Engine {
             || (held.full_bytes > 0 && held.bytes_since_full + delta.len() >= held.full_bytes);
         let full = is_due.then(|| full_of(fold.fold()));
         let lineage = lineage_of(fold.fold(), &before);
-        let checkpoint =
+        let mut checkpoint =
             Checkpoint { run, version: FOLD_VERSION, delta, stands_alone: false, full, lineage, chained };
-        match self.store().put_checkpoint(thread, checkpoint.clone(), self.now()).await {
-            // Whoever reads the branch folds the records. What matters to those who start runs is the lineage.
-            Err(Error::TooLarge { .. }) => {
-                let smaller = Checkpoint { delta: Bytes::new(), full: None, ..checkpoint };
-                self.store().put_checkpoint(thread, smaller.clone(), self.now()).await?;
-                Ok(smaller)
+        // Where it is too large for the store, whoever reads the branch folds more of it; without the delta, the records, which must stay then.
+        // What matters to those who start runs is the lineage.
+        loop {
+            match self.store().put_checkpoint(thread, checkpoint.clone(), self.now()).await {
+                Err(Error::TooLarge { .. }) if checkpoint.full.is_some() => checkpoint.full = None,
+                Err(Error::TooLarge { .. }) if !checkpoint.delta.is_empty() => {
+                    checkpoint.delta = Bytes::new()
+                }
+                outcome => return outcome.map(|()| checkpoint),
             }
-            kept => kept.map(|()| checkpoint),
         }
     }
 

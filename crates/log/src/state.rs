@@ -10,7 +10,7 @@ use crate::kin::{Kin, KinIndex, Sought};
 use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Timestamp};
 use crate::record::Kind;
 use crate::run::{RunEnd, RunInfo};
-use crate::store::{Ack, Append, Claim, KEYS_KEPT_MS, OpenRun, RunsSeen};
+use crate::store::{Ack, Append, Claim, KEYS_KEPT_MS, OpenRun, RunsSeen, ThreadSeen};
 use crate::thread::{Metadata, ThreadInfo};
 use std::collections::{BTreeMap, HashMap};
 
@@ -340,6 +340,18 @@ impl ThreadState {
             return Err(Error::BeyondTail { offset: first, tail: self.tail });
         }
         Ok(Fact::Trimmed { first: first.max(self.first) })
+    }
+
+    /// What becomes true if the thread is deleted as somebody has seen it.
+    ///
+    /// # Errors
+    /// If it is another one by now, or something was appended since.
+    pub fn admit_delete(&self, seen: Option<ThreadSeen>) -> Result<Fact, Error> {
+        if seen.is_some_and(|seen| seen.incarnation != self.incarnation) {
+            return Err(Error::OtherIncarnation(self.key.clone()));
+        }
+        self.check_tail(seen.map(|seen| seen.tail))?;
+        Ok(Fact::Deleted)
     }
 
     /// A time that is not before what was written earlier.

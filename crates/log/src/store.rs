@@ -65,6 +65,15 @@ pub struct RunsSeen {
     pub ended: u32,
 }
 
+/// How somebody knows a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadSeen {
+    /// Which one it was.
+    pub incarnation: Incarnation,
+    /// Where its tail was. A run that is opened moves it.
+    pub tail: u64,
+}
+
 /// A run that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
@@ -240,8 +249,14 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Forgets the records of a run that has ended and has a checkpoint.
     async fn compact_run(&self, thread: &ThreadKey, run: RunNo, time: Timestamp) -> Result<(), Error>;
 
-    /// Forgets a thread. Its name is free afterwards.
-    async fn delete(&self, thread: &ThreadKey, time: Timestamp) -> Result<(), Error>;
+    /// Forgets a thread. Its name is free afterwards. If it is another one than was seen, or something was appended to it since, nothing is done:
+    /// [`Error::OtherIncarnation`], [`Error::TailMoved`].
+    async fn delete(
+        &self,
+        thread: &ThreadKey,
+        seen: Option<ThreadSeen>,
+        time: Timestamp,
+    ) -> Result<(), Error>;
 
     /// What is known about a thread.
     async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error>;

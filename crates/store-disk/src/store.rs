@@ -16,7 +16,7 @@ use threadline_log::fact::Fact;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::state::ThreadState;
-use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
+use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page, ThreadSeen};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use threadline_log::{Checkpoint, Epoch, Error, RunNo, Scope, Store, ThreadKey, Timestamp};
 
@@ -161,8 +161,13 @@ impl Store for DiskStore {
         self.engine.state_fact(thread, &Attached::default(), &Bytes::new(), admit).await
     }
 
-    async fn delete(&self, thread: &ThreadKey, time: Timestamp) -> Result<(), Error> {
-        let admit = |state: &ThreadState| Ok((state.not_before(time), Fact::Deleted));
+    async fn delete(
+        &self,
+        thread: &ThreadKey,
+        seen: Option<ThreadSeen>,
+        time: Timestamp,
+    ) -> Result<(), Error> {
+        let admit = |state: &ThreadState| Ok((state.not_before(time), state.admit_delete(seen)?));
         self.engine.state_fact(thread, &Attached::default(), &Bytes::new(), admit).await
     }
 

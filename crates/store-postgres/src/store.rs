@@ -16,7 +16,7 @@ use std::time::Duration;
 use threadline_log::clock::Clock;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
-use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared};
+use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared, ThreadSeen};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use threadline_log::{Checkpoint, Epoch, Error, Incarnation, RunNo, Scope, Store, ThreadKey, Timestamp};
 use tokio::task::JoinSet;
@@ -218,8 +218,13 @@ impl Store for PostgresStore {
         self.compact_a_run(thread, run).await
     }
 
-    async fn delete(&self, thread: &ThreadKey, _time: Timestamp) -> Result<(), Error> {
-        self.delete_a_thread(thread).await
+    async fn delete(
+        &self,
+        thread: &ThreadKey,
+        seen: Option<ThreadSeen>,
+        _time: Timestamp,
+    ) -> Result<(), Error> {
+        self.delete_a_thread(thread, seen).await
     }
 
     async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error> {

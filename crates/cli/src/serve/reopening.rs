@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
-use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
+use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page, ThreadSeen};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use threadline_log::{Checkpoint, Epoch, Error, RunNo, Scope, Store, ThreadKey, Timestamp};
 use threadline_store_disk::DiskStore;
@@ -142,8 +142,13 @@ impl Store for Reopening {
         opened(self.store.read().await.as_ref())?.compact_run(thread, run, time).await
     }
 
-    async fn delete(&self, thread: &ThreadKey, time: Timestamp) -> Result<(), Error> {
-        opened(self.store.read().await.as_ref())?.delete(thread, time).await
+    async fn delete(
+        &self,
+        thread: &ThreadKey,
+        seen: Option<ThreadSeen>,
+        time: Timestamp,
+    ) -> Result<(), Error> {
+        opened(self.store.read().await.as_ref())?.delete(thread, seen, time).await
     }
 
     async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error> {

@@ -546,7 +546,11 @@ impl Engine {
         incarnation: Incarnation,
     ) -> Result<(), Error> {
         match self.store().thread(thread).await {
-            Ok(info) if info.incarnation == incarnation => self.forget(thread, incarnation).await,
+            Ok(info) if info.incarnation == incarnation => {
+                self.store().delete(thread, None, self.now()).await?;
+                self.forgotten(thread, incarnation);
+                Ok(())
+            }
             Ok(_) | Err(Error::NoThread(_)) => Ok(()),
             Err(error) => Err(error),
         }

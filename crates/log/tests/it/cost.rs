@@ -10,7 +10,7 @@ use threadline_log::clock::{Clock, Ids};
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::names::Owner;
 use threadline_log::run::{RunEnd, RunInfo};
-use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page};
+use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page, ThreadSeen};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use threadline_log::transfer::{ExportForm, ImportOptions};
 use threadline_log::{
@@ -101,8 +101,13 @@ impl Store for Counting {
         self.store.compact_run(thread, run, time).await
     }
 
-    async fn delete(&self, thread: &ThreadKey, time: Timestamp) -> Result<(), Error> {
-        self.store.delete(thread, time).await
+    async fn delete(
+        &self,
+        thread: &ThreadKey,
+        seen: Option<ThreadSeen>,
+        time: Timestamp,
+    ) -> Result<(), Error> {
+        self.store.delete(thread, seen, time).await
     }
 
     async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error> {

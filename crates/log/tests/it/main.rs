@@ -3,4 +3,5 @@
 mod buffered;
 mod cost;
 mod memory;
+mod retaining;
 mod shared;

@@ -144,7 +144,7 @@ pub(super) async fn run(store: &dyn Store, number: usize, step: Step) -> Result<
             let change = MetadataChange { name: Some(said.to_owned()), ..MetadataChange::default() };
             store.describe(&thread(name), change, time).await
         }
-        Step::Delete(name) => store.delete(&thread(name), time).await,
+        Step::Delete(name) => store.delete(&thread(name), None, time).await,
         Step::Tidy => store.tidy().await,
     }
 }

@@ -251,7 +251,7 @@ async fn words_of_a_deleted_thread_are_gone_from_the_catalogue() {
     };
     // What words begin with may be said once for several.
     assert!(found("zipanschwein") && found("ttenbrot"));
-    store.delete(&thread("a"), Timestamp(2)).await.expect("deleted");
+    store.delete(&thread("a"), None, Timestamp(2)).await.expect("deleted");
     store.tidy().await.expect("tidied");
     assert!(!found("zipanschwein") && found("ttenbrot"));
     let query = ThreadQuery { limit: 9, words: Some("Quittenbrot".to_owned()), ..ThreadQuery::default() };

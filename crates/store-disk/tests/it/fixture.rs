@@ -200,7 +200,7 @@ async fn make_the_newest_fixture() {
     open_run(&store, "cut", "c", RunsSeen::default()).await;
     end_run(&store, "cut", 0).await;
     store.tidy().await.expect("tidied");
-    store.delete(&thread("gone"), time).await.expect("deleted");
+    store.delete(&thread("gone"), None, time).await.expect("deleted");
     store.trim(&thread("cut"), 1, time).await.expect("trimmed");
     open_run(&store, "b", "b0", RunsSeen::default()).await;
     let keyed = Append { key: Some(AppendKey::new("k").expect("a key")), ..appending("b", 0, "once") };

@@ -79,7 +79,7 @@ impl Ledger {
         for slot in load.slots() {
             let Ok(info) = store.thread(&thread(slot)).await else { continue };
             if info.offsets.end > THREAD_RECORDS_MAX {
-                store.delete(&thread(slot), Timestamp(0)).await.expect("a thread is deleted");
+                store.delete(&thread(slot), None, Timestamp(0)).await.expect("a thread is deleted");
                 let deleted = Some(u64::from(load.round));
                 self.threads.insert(slot, Acknowledged { deleted, ..Acknowledged::default() });
             }

@@ -1,6 +1,7 @@
 //! Opening a database.
 
-use crate::place::Place;
+use crate::place::{Place, open_run, texts, thread};
+use threadline_log::{Error, Store, Timestamp};
 use threadline_store_postgres::{OpenError, PostgresOptions, PostgresStore};
 use threadline_testkit::postgres::schema_url;
 use tokio::task::JoinSet;
@@ -30,6 +31,34 @@ async fn a_store_that_must_be_there_is_not_made() {
     assert_eq!(schema, None, "nothing was made");
     drop(place.instance().await);
     PostgresStore::open(&options).await.expect("it is there");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_of_an_older_format_is_brought_to_this_one_by_one_of_those_that_start() {
+    let place = Place::new();
+    let inside = place.inside().await;
+    let schema: String = inside.query_one("SHOW search_path", &[]).await.expect("a row").get(0);
+    let first = [
+        &format!("CREATE SCHEMA {schema}"),
+        "CREATE TABLE format (version integer PRIMARY KEY, made timestamptz NOT NULL DEFAULT now())",
+        include_str!("../../src/schema/0001.sql"),
+        "INSERT INTO format (version) VALUES (1)",
+    ];
+    inside.batch_execute(&first.join(";\n")).await.expect("the first format");
+    let mut opening = JoinSet::new();
+    for _ in 0..6 {
+        let options = place.options();
+        opening.spawn(async move { PostgresStore::open(&options).await.map(drop) });
+    }
+    for opened in opening.join_all().await {
+        opened.expect("each of them opens it");
+    }
+    let store = place.instance().await;
+    let t = thread("t");
+    open_run(&store, &t).await;
+    assert_eq!(texts(&store, &t).await, Ok(vec!["start".to_owned()]));
+    store.delete(&t, None, Timestamp(0)).await.expect("deleted");
+    assert_eq!(store.thread(&t).await.map(drop), Err(Error::NoThread(t)));
 }
 
 #[tokio::test]

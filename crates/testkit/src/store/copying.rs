@@ -38,7 +38,7 @@ pub(super) async fn copies_are_the_same(
     }
     prop_assert_eq!(&comparable(&*other, &known, now).await, &original);
     for thread in &known {
-        scene.store.delete(thread, now).await.expect("it is there");
+        scene.store.delete(thread, None, now).await.expect("it is there");
         there.copy_thread(thread, &here, &|_| ()).await.expect("its place is free");
     }
     scene.settle().await;

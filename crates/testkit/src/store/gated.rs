@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
-use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared};
+use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared, ThreadSeen};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use threadline_log::{
     Checkpoint, Epoch, Error, Incarnation, MemoryStore, RunNo, Scope, Store, ThreadKey, Timestamp,
@@ -40,6 +40,10 @@ pub struct GatedStore {
     opened: watch::Sender<usize>,
     is_damaged: AtomicBool,
     is_forgetful: AtomicBool,
+    checkpoint_bytes_max: AtomicUsize,
+    /// Whether deletions wait, and how many came.
+    are_deletions_held: watch::Sender<bool>,
+    deletions: watch::Sender<usize>,
 }
 
 impl Default for GatedStore {
@@ -60,6 +64,9 @@ impl GatedStore {
             opened: watch::Sender::default(),
             is_damaged: AtomicBool::default(),
             is_forgetful: AtomicBool::default(),
+            checkpoint_bytes_max: AtomicUsize::new(usize::MAX),
+            are_deletions_held: watch::Sender::default(),
+            deletions: watch::Sender::default(),
         }
     }
 
@@ -76,6 +83,25 @@ impl GatedStore {
     /// While it is forgetful, checkpoints are not kept.
     pub fn set_forgetful(&self, is_forgetful: bool) {
         self.is_forgetful.store(is_forgetful, Ordering::SeqCst);
+    }
+
+    /// From now on larger checkpoints are refused.
+    pub fn set_checkpoint_bytes_max(&self, bytes: usize) {
+        self.checkpoint_bytes_max.store(bytes, Ordering::SeqCst);
+    }
+
+    /// While they are held, deletions wait.
+    pub fn hold_deletions(&self, are_held: bool) {
+        self.are_deletions_held.send_replace(are_held);
+    }
+
+    /// Waits until so many deletions came.
+    ///
+    /// # Panics
+    /// If there is a bug: the store outlives who waits.
+    pub async fn wait_for_deletions(&self, deletions: usize) {
+        let mut came = self.deletions.subscribe();
+        came.wait_for(|came| *came >= deletions).await.expect("the store is there");
     }
 
     /// Whether it can be asked at all.
@@ -197,6 +223,11 @@ impl Store for GatedStore {
         if self.is_forgetful.load(Ordering::SeqCst) {
             return Err(Error::Unavailable("checkpoints are not kept".to_owned()));
         }
+        let bytes = checkpoint.delta.len() + checkpoint.full.as_ref().map_or(0, Bytes::len);
+        let max = self.checkpoint_bytes_max.load(Ordering::SeqCst);
+        if bytes > max {
+            return Err(Error::TooLarge { bytes, max });
+        }
         self.reach()?.put_checkpoint(thread, checkpoint, time).await
     }
 
@@ -208,8 +239,16 @@ impl Store for GatedStore {
         self.reach()?.compact_run(thread, run, time).await
     }
 
-    async fn delete(&self, thread: &ThreadKey, time: Timestamp) -> Result<(), Error> {
-        self.reach()?.delete(thread, time).await
+    async fn delete(
+        &self,
+        thread: &ThreadKey,
+        seen: Option<ThreadSeen>,
+        time: Timestamp,
+    ) -> Result<(), Error> {
+        self.deletions.send_modify(|deletions| *deletions += 1);
+        let mut are_held = self.are_deletions_held.subscribe();
+        are_held.wait_for(|are_held| !are_held).await.expect("the store is there");
+        self.reach()?.delete(thread, seen, time).await
     }
 
     async fn thread(&self, thread: &ThreadKey) -> Result<ThreadInfo, Error> {

@@ -105,6 +105,7 @@ laws! { $
         compacting_forgets_the_records_of_its_run_only
         what_a_compacted_run_rejects_later_is_kept
         deleting_a_thread_leaves_others_alone
+        a_thread_is_deleted_as_it_was_seen_or_not_at_all
         a_name_is_free_after_its_thread_was_deleted;
     concurrency:
         many_tasks_append_to_one_thread

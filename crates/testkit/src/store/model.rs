@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use threadline_log::run::{RunEnd, RunInfo, RunStatus};
-use threadline_log::store::{Ack, Append, Claim, KEYS_KEPT_MS, OpenRun, Opened, RunsSeen};
+use threadline_log::store::{Ack, Append, Claim, KEYS_KEPT_MS, OpenRun, Opened, RunsSeen, ThreadSeen};
 use threadline_log::thread::{Metadata, MetadataChange, ThreadInfo, ThreadQuery};
 use threadline_log::{
     AppendKey, Checkpoint, Epoch, Error, Incarnation, Kind, NewRecord, Record, RunNo, ThreadKey, Timestamp,
@@ -87,6 +87,13 @@ impl Model {
         let runs = self.threads.get(key).map_or(&none, |thread| &thread.runs);
         let ended = runs.iter().filter(|run| run.end.is_some()).count();
         RunsSeen { opened: small(runs.len()), ended: small(ended) }
+    }
+
+    /// How a thread is known, if it is there.
+    #[must_use]
+    pub fn thread_seen(&self, key: &ThreadKey) -> Option<ThreadSeen> {
+        let incarnation = self.threads.get(key)?.incarnation;
+        Some(ThreadSeen { incarnation, tail: self.tail(key) })
     }
 
     /// A thread's tail.

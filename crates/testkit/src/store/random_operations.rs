@@ -189,7 +189,10 @@ impl Comparison {
                 let run = self.run(thread, *run);
                 (store.compact_run(thread, run, now).await, self.model.compact_run(thread, run))
             }
-            _ => (store.delete(thread, now).await, self.model.delete(thread)),
+            _ => {
+                let seen = self.model.thread_seen(thread);
+                (store.delete(thread, seen, now).await, self.model.delete(thread))
+            }
         };
         prop_assert_eq!(refused(answer), expected, "{}", what);
         Ok(())

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
-use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared};
+use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Page, Shared, ThreadSeen};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use threadline_log::{
     Checkpoint, Epoch, Error, Incarnation, MemoryStore, RunNo, Scope, Store, ThreadKey, Timestamp,
@@ -176,9 +176,14 @@ impl Store for SharedStore {
         self.common.store.compact_run(thread, run, time).await
     }
 
-    async fn delete(&self, thread: &ThreadKey, time: Timestamp) -> Result<(), Error> {
+    async fn delete(
+        &self,
+        thread: &ThreadKey,
+        seen: Option<ThreadSeen>,
+        time: Timestamp,
+    ) -> Result<(), Error> {
         let incarnation = self.common.store.thread(thread).await?.incarnation;
-        self.common.store.delete(thread, time).await?;
+        self.common.store.delete(thread, seen, time).await?;
         self.common.tell(&News::Deleted { key: thread.clone(), thread: incarnation });
         Ok(())
     }

@@ -249,7 +249,7 @@ async fn unknown_thread(scene: &Scene, unknown: &ThreadKey, run: RunNo) {
         ("put_checkpoint", store.put_checkpoint(unknown, checkpoint, NOW).await.err()),
         ("trim", store.trim(unknown, 0, NOW).await.err()),
         ("compact_run", store.compact_run(unknown, run, NOW).await.err()),
-        ("delete", store.delete(unknown, NOW).await.err()),
+        ("delete", store.delete(unknown, None, NOW).await.err()),
         ("thread", store.thread(unknown).await.err()),
         ("runs", store.runs(unknown).await.err()),
         ("request", store.request(unknown, run).await.err()),

@@ -27,7 +27,7 @@ pub async fn a_closed_store_takes_no_writes_and_says_so(mut scene: Scene) {
         ("put_checkpoint", store.put_checkpoint(&thread, checkpoint(done, "x"), NOW).await.err()),
         ("trim", store.trim(&thread, 1, NOW).await.err()),
         ("compact_run", store.compact_run(&thread, done, NOW).await.err()),
-        ("delete", store.delete(&thread, NOW).await.err()),
+        ("delete", store.delete(&thread, None, NOW).await.err()),
     ];
     for (what, answer) in answers {
         assert!(matches!(answer, Some(Error::Unavailable(_))), "{what}: {answer:?}");

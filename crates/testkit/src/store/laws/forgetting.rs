@@ -3,7 +3,7 @@ use crate::store::scene::{
 };
 use crate::store::view::View;
 use std::collections::BTreeSet;
-use threadline_log::store::{Append, OpenRun, RunsSeen};
+use threadline_log::store::{Append, OpenRun, RunsSeen, ThreadSeen};
 use threadline_log::thread::MetadataChange;
 use threadline_log::{Error, Incarnation, Kind, NewRecord, RunNo, Timestamp};
 
@@ -98,8 +98,8 @@ pub async fn deleting_a_thread_leaves_others_alone(mut scene: Scene) {
     let far = Timestamp(i64::MAX);
     let both = [gone.clone(), left.clone()];
     let before = View::of(&*scene.store, &both, far).await.expect("a view").threads.pop();
-    scene.store.delete(&gone, NOW).await.expect("deleted");
-    let again = scene.store.delete(&gone, NOW).await;
+    scene.store.delete(&gone, None, NOW).await.expect("deleted");
+    let again = scene.store.delete(&gone, None, NOW).await;
     assert_eq!(again, Err(Error::NoThread(gone.clone())));
     for ending in ENDINGS {
         assert_eq!(scene.list_names(&everything()).await, ["left"]);
@@ -111,6 +111,29 @@ pub async fn deleting_a_thread_leaves_others_alone(mut scene: Scene) {
         scene = scene.reopen(ending).await;
     }
     assert_eq!(scene.append(&left, RunNo(1), &["x"]).await.first, 3);
+}
+
+pub async fn a_thread_is_deleted_as_it_was_seen_or_not_at_all(mut scene: Scene) {
+    let thread = thread("t");
+    for ending in ENDINGS {
+        let first = scene.open_and_end(&thread, "r").await.run;
+        let info = scene.info(&thread).await;
+        let seen = ThreadSeen { incarnation: info.incarnation, tail: info.offsets.end };
+        let run = scene.open(&thread, "r2").await.run;
+        let actual = scene.info(&thread).await.offsets.end;
+        let moved = Error::TailMoved { expected: seen.tail, actual };
+        assert_eq!(scene.store.delete(&thread, Some(seen), NOW).await, Err(moved));
+        let other = ThreadSeen { incarnation: Incarnation(seen.incarnation.0 ^ 1), tail: actual };
+        let another = Error::OtherIncarnation(thread.clone());
+        assert_eq!(scene.store.delete(&thread, Some(other), NOW).await, Err(another));
+        scene = scene.reopen(ending).await;
+        assert_eq!(scene.append(&thread, run, &["x"]).await.first, actual);
+        assert_eq!(scene.info(&thread).await.runs, first.0 + 2);
+        let seen = ThreadSeen { tail: actual + 1, ..seen };
+        assert_eq!(scene.store.delete(&thread, Some(seen), NOW).await, Ok(()));
+        let gone = Error::NoThread(thread.clone());
+        assert_eq!(scene.store.delete(&thread, Some(seen), NOW).await, Err(gone));
+    }
 }
 
 pub async fn a_name_is_free_after_its_thread_was_deleted(mut scene: Scene) {
@@ -141,7 +164,7 @@ pub async fn a_name_is_free_after_its_thread_was_deleted(mut scene: Scene) {
         scene.end(&thread, opened.run).await;
         scene.put_checkpoint(&thread, checkpoint(opened.run, "")).await;
         scene.store.trim(&thread, 2, NOW).await.expect("trimmed");
-        scene.store.delete(&thread, NOW).await.expect("deleted");
+        scene.store.delete(&thread, None, NOW).await.expect("deleted");
         if incarnation == 2 {
             scene.store.tidy().await.expect("tidied");
         }

@@ -136,6 +136,6 @@ pub async fn runs_whose_lease_is_over_are_found(mut scene: Scene) {
         }
         scene = scene.reopen(ending).await;
     }
-    scene.store.delete(&threads[0], NOW).await.expect("deleted");
+    scene.store.delete(&threads[0], None, NOW).await.expect("deleted");
     assert_eq!(scene.store.expired(Timestamp(100)).await, Ok(Vec::new()));
 }

@@ -215,7 +215,7 @@ pub async fn who_pages_sees_each_thread_that_stays_as_it_is_once(scene: Scene) {
                 describe(format!("{:02}", 30 + page % 10)).await.expect("described");
             }
             1 => make(&scene, &thread(&format!("new {page}")), time.0, MetadataChange::default()).await,
-            _ => store.delete(&thread(&format!("{:02}", 10 + page % 10)), time).await.expect("deleted"),
+            _ => store.delete(&thread(&format!("{:02}", 10 + page % 10)), None, time).await.expect("deleted"),
         }
     };
     let listed = pages(&scene, 3, touched).await;
@@ -261,10 +261,10 @@ pub async fn a_scope_keeps_what_its_threads_have(mut scene: Scene) {
     store.trim(&thread("a"), 1, NOW).await.expect("trimmed");
     store.compact_run(&thread("a"), run, NOW).await.expect("compacted");
     keeps(&scene, &mine, 2, 20).await;
-    scene.store.delete(&thread("a"), NOW).await.expect("deleted");
+    scene.store.delete(&thread("a"), None, NOW).await.expect("deleted");
     keeps(&scene, &mine, 1, 5).await;
     scene.open(&thread("a"), "again").await;
-    scene.store.delete(&thread("b"), NOW).await.expect("deleted");
+    scene.store.delete(&thread("b"), None, NOW).await.expect("deleted");
     for ending in ENDINGS {
         keeps(&scene, &mine, 1, 5).await;
         keeps(&scene, &others, 1, 5).await;
@@ -284,7 +284,7 @@ pub async fn what_a_scope_keeps_is_right_though_it_is_counted_while_it_grows(mut
                     let open = scene::opening(&key, "r", RunsSeen::default());
                     store.open_run(open).await.expect("opened");
                     if round % 3 == 0 {
-                        store.delete(&key, NOW).await.expect("deleted");
+                        store.delete(&key, None, NOW).await.expect("deleted");
                     }
                 }
             });

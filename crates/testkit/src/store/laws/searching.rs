@@ -102,7 +102,7 @@ pub async fn words_that_are_gone_find_nothing(mut scene: Scene) {
     scene.store.trim(&thread, tail, NOW).await.expect("trimmed");
     scene.store.compact_run(&thread, RunNo(0), NOW).await.expect("compacted");
     assert_eq!(found(&scene, "pear").await, ["t"], "messages outlive their records");
-    scene.store.delete(&thread, NOW).await.expect("deleted");
+    scene.store.delete(&thread, None, NOW).await.expect("deleted");
     assert_eq!(found(&scene, "pear").await, [""; 0]);
     scene.open(&thread, "r").await;
     assert_eq!(found(&scene, "pear").await, [""; 0], "another thread of the same name");
