@@ -12,7 +12,8 @@ use threadline_protocol::stages::close::Cause;
 pub enum ClonePoint {
     /// The branch of a run, up to its end.
     Run(RunNo),
-    /// Everything up to an offset, that one included, with the same offsets. Runs that go on there are closed as cancelled.
+    /// Everything up to an offset, that one included, with the same offsets if nothing of it was compacted. Runs that go on there are closed
+    /// as cancelled.
     Offset(u64),
 }
 
@@ -20,7 +21,8 @@ impl Engine {
     /// Copies a thread up to a point into a new one. The two have nothing in common afterwards.
     ///
     /// # Errors
-    /// If the new one exists, or records that are needed were trimmed, or that of the offset was compacted. Then there is no new one.
+    /// If the new one exists, or records that are needed were trimmed, or a run that goes on at the offset was compacted: what it had said
+    /// until then is not known any more. Then there is no new one.
     pub async fn clone_thread(
         &self,
         from: &ThreadKey,
@@ -42,6 +44,9 @@ impl Engine {
             ClonePoint::Offset(offset) => {
                 self.check_readable(from, offset).await?;
                 let begun = runs.iter().filter(|run| run.offsets.start <= offset);
+                if let Some(run) = begun.clone().find(|run| run.compacted && run.offsets.end > offset + 1) {
+                    return Err(Error::Compacted { run: run.id.clone(), offset });
+                }
                 (begun.map(|run| run.no).collect(), offset + 1)
             }
         };

@@ -514,17 +514,17 @@ impl Engine {
             let seen = self.store().thread(thread).await?;
             match self.delete_as_seen(&seen).await {
                 // Perhaps by a run that another instance has opened.
-                Err(Error::TailMoved { .. }) => {}
+                Err(Error::ThreadChanged(_)) => {}
                 outcome => return outcome,
             }
         }
-        Err(Error::RunsChanged)
+        Err(Error::ThreadChanged(thread.clone()))
     }
 
-    /// Deletes a thread to which nothing was appended since it was seen.
+    /// Deletes a thread to which nothing has happened since it was seen.
     pub(crate) async fn delete_as_seen(&self, seen: &ThreadInfo) -> Result<(), Error> {
         let (engine, thread) = (self.clone(), seen.key.clone());
-        let seen = ThreadSeen { incarnation: seen.incarnation, tail: seen.offsets.end };
+        let seen = ThreadSeen::from(seen);
         to_its_end(async move {
             let _upkeep = engine.upkeep().of(&thread).await;
             if let Some(run) = engine.store().runs(&thread).await?.into_iter().find(RunInfo::is_running) {

@@ -58,6 +58,9 @@ pub enum Error {
     /// The runs of the thread changed while a decision about them was made. Nothing was done.
     #[error("the runs of the thread have changed")]
     RunsChanged,
+    /// The thread is not as the caller has seen it. Nothing was done.
+    #[error("the thread has changed. thread={0}")]
+    ThreadChanged(ThreadKey),
     /// The log's tail is not where the caller thought.
     #[error("tail moved. expected={expected}, actual={actual}")]
     TailMoved {
@@ -156,6 +159,7 @@ impl Error {
             | Self::InterruptAnswered { .. }
             | Self::InterruptsOpen(_)
             | Self::RunsChanged
+            | Self::ThreadChanged(_)
             | Self::TailMoved { .. } => ErrorKind::Conflict,
             Self::Fenced { .. } => ErrorKind::Fenced,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
@@ -173,6 +177,9 @@ impl Error {
     /// Whether the same request may succeed if it is made again.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Indeterminate(_) | Self::RunsChanged)
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::Indeterminate(_) | Self::RunsChanged | Self::ThreadChanged(_)
+        )
     }
 }

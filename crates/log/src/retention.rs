@@ -10,6 +10,7 @@ use crate::restating::is_held;
 use crate::run::RunInfo;
 use crate::run_fold::write_lines;
 use crate::thread::{ThreadCursor, ThreadInfo, ThreadQuery};
+use crate::transfer::IMPORTING;
 use bytes::Bytes;
 use std::collections::{BTreeSet, HashMap};
 use threadline_protocol::stages::fold::FOLD_VERSION;
@@ -51,10 +52,11 @@ pub struct Retained {
 }
 
 impl Engine {
-    /// Lets go of what need not be kept. No thread is deleted while a run of it goes on, and no records of a run that goes on are.
+    /// Lets go of what need not be kept. No thread is deleted while a run of it goes on, and no records of a run that goes on are. Where the store
+    /// takes no writes any more, it ends, and what it could not do is the last that has failed.
     ///
     /// # Errors
-    /// If the store takes no writes.
+    /// If threads cannot be listed.
     pub async fn retain(&self, retention: &Retention) -> Result<Retained, Error> {
         let mut retained = Retained::default();
         let mut query = ThreadQuery { limit: PAGE, ..ThreadQuery::default() };
@@ -73,10 +75,13 @@ impl Engine {
                     }
                     // Somebody else has deleted it.
                     Err(Error::NoThread(_)) => {}
-                    Err(error @ (Error::Unavailable(_) | Error::Indeterminate(_))) => return Err(error),
                     Err(error) => {
                         *kept += 1;
+                        let goes_on = !matches!(error, Error::Unavailable(_) | Error::Indeterminate(_));
                         retained.failed.push((thread.key, error));
+                        if !goes_on {
+                            return Ok(retained);
+                        }
                     }
                 }
             }
@@ -90,6 +95,10 @@ impl Engine {
         thread: &ThreadInfo,
         kept: usize,
     ) -> Result<Option<u64>, Error> {
+        // It has the times of what it is copied from, and is somebody else's until all of it is there.
+        if thread.metadata.labels.contains_key(IMPORTING) {
+            return Ok(Some(0));
+        }
         let age = self.now().0.saturating_sub(thread.updated.0);
         let is_old = retention.thread_age_ms_max.is_some_and(|max| age >= max);
         let is_one_too_many = retention.threads_max.is_some_and(|max| kept >= max);
@@ -102,14 +111,11 @@ impl Engine {
         }
     }
 
-    /// Deletes a thread, unless something has happened to it since it was listed.
+    /// Deletes a thread, unless a run of it goes on, or something has happened to it since it was listed.
     async fn delete_idle(&self, listed: &ThreadInfo) -> Result<bool, Error> {
-        if self.store().thread(&listed.key).await?.updated != listed.updated {
-            return Ok(false);
-        }
         match self.delete_as_seen(listed).await {
             Ok(()) => Ok(true),
-            Err(Error::RunActive(_) | Error::TailMoved { .. } | Error::OtherIncarnation(_)) => Ok(false),
+            Err(Error::RunActive(_) | Error::ThreadChanged(_)) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -168,6 +168,12 @@ fn depth(value: &Value) -> usize {
     1 + inner.unwrap_or(0)
 }
 
+/// Members of an event that nest no deeper than what is kept of an end.
+fn members<const N: usize>(event: &Event<'_>, names: [&str; N]) -> [Option<Value>; N] {
+    let mut said: Value = serde_json::from_str(&event.to_json()).unwrap_or_default();
+    names.map(|name| said.get_mut(name).map(Value::take).filter(|value| depth(value) <= DEPTH_MAX))
+}
+
 impl RunEnd {
     /// What a terminal event says. None if it is no terminal event.
     #[must_use]
@@ -183,10 +189,7 @@ impl RunEnd {
                     Some(RunOutcome::Cancelled(_)) => (RunStatus::Cancelled, Vec::new()),
                     _ => (RunStatus::Finished, Vec::new()),
                 };
-                let mut said: Value = serde_json::from_str(&event.to_json()).unwrap_or_default();
-                let mut member =
-                    |name| said.get_mut(name).map(Value::take).filter(|value| depth(value) <= DEPTH_MAX);
-                let (outcome, usage) = (member("outcome"), member("usage"));
+                let [outcome, usage] = members(event, ["outcome", "usage"]);
                 Some(Self { status, outcome, error_code: None, usage, interrupts })
             }
             Event::RunError(error) => {
@@ -195,7 +198,8 @@ impl RunEnd {
                     true => RunStatus::Abandoned,
                     false => RunStatus::Failed,
                 };
-                Some(Self { status, outcome: None, error_code: code, usage: None, interrupts: Vec::new() })
+                let [usage] = members(event, ["usage"]);
+                Some(Self { status, outcome: None, error_code: code, usage, interrupts: Vec::new() })
             }
             _ => None,
         }
@@ -208,6 +212,19 @@ mod tests {
     use crate::fact::Fact;
     use crate::names::RunNo;
     use threadline_protocol::Received;
+
+    #[test]
+    fn what_models_were_given_and_gave_is_kept_of_every_end() {
+        let usage = r#"[{"model":"m","inputTokens":3,"outputTokens":5}]"#;
+        for event in [
+            format!(r#"{{"type":"RUN_FINISHED","threadId":"t","runId":"r","usage":{usage}}}"#),
+            format!(r#"{{"type":"RUN_ERROR","message":"no more","code":"spent","usage":{usage}}}"#),
+        ] {
+            let received = Received::read(&event).expect("an event");
+            let end = RunEnd::of(received.event()).expect("a terminal");
+            assert_eq!(end.usage, serde_json::from_str(usage).ok(), "{event}");
+        }
+    }
 
     #[test]
     fn an_end_can_be_read_wherever_it_was_written() {

@@ -345,12 +345,11 @@ impl ThreadState {
     /// What becomes true if the thread is deleted as somebody has seen it.
     ///
     /// # Errors
-    /// If it is another one by now, or something was appended since.
+    /// If something has happened to it since.
     pub fn admit_delete(&self, seen: Option<ThreadSeen>) -> Result<Fact, Error> {
-        if seen.is_some_and(|seen| seen.incarnation != self.incarnation) {
-            return Err(Error::OtherIncarnation(self.key.clone()));
+        if seen.is_some_and(|seen| seen != ThreadSeen::from(&self.info())) {
+            return Err(Error::ThreadChanged(self.key.clone()));
         }
-        self.check_tail(seen.map(|seen| seen.tail))?;
         Ok(Fact::Deleted)
     }
 

@@ -65,13 +65,23 @@ pub struct RunsSeen {
     pub ended: u32,
 }
 
-/// How somebody knows a thread.
+/// How somebody has seen a thread: as long as all of this is the same, nothing has happened to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadSeen {
     /// Which one it was.
     pub incarnation: Incarnation,
-    /// Where its tail was. A run that is opened moves it.
+    /// Where its tail was.
     pub tail: u64,
+    /// How many runs it had: one may be opened without a record.
+    pub runs: u32,
+    /// When something was last appended or said about it.
+    pub updated: Timestamp,
+}
+
+impl From<&ThreadInfo> for ThreadSeen {
+    fn from(info: &ThreadInfo) -> Self {
+        Self { incarnation: info.incarnation, tail: info.offsets.end, runs: info.runs, updated: info.updated }
+    }
 }
 
 /// A run that was opened.
@@ -249,8 +259,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Forgets the records of a run that has ended and has a checkpoint.
     async fn compact_run(&self, thread: &ThreadKey, run: RunNo, time: Timestamp) -> Result<(), Error>;
 
-    /// Forgets a thread. Its name is free afterwards. If it is another one than was seen, or something was appended to it since, nothing is done:
-    /// [`Error::OtherIncarnation`], [`Error::TailMoved`].
+    /// Forgets a thread, whatever goes on there; if it was seen, only as it was seen, or nothing is done: [`Error::ThreadChanged`]. Its name is
+    /// free afterwards.
     async fn delete(
         &self,
         thread: &ThreadKey,

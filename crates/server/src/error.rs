@@ -218,7 +218,9 @@ impl From<Error> for Refusal {
             Error::BeyondTail { .. } => (Code::InvalidParameter, None),
             Error::NameTooLong { .. } | Error::Invalid(_) => (Code::InvalidInput, None),
             Error::TooLarge { .. } => (Code::RequestTooLarge, None),
-            Error::Unavailable(_) | Error::RunsChanged => (Code::StoreUnavailable, None),
+            Error::Unavailable(_) | Error::RunsChanged | Error::ThreadChanged(_) => {
+                (Code::StoreUnavailable, None)
+            }
             Error::Indeterminate(_) => (Code::OutcomeUnknown, None),
             Error::Corrupt { .. } => (Code::Damaged, None),
             _ => (Code::Internal, None),

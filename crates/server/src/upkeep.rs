@@ -43,9 +43,13 @@ async fn retain(app: &App) {
     loop {
         ticks.tick().await;
         match app.engine().retain(&retention).await {
-            Ok(Retained { compacted: 0, deleted, failed }) if deleted.is_empty() && failed.is_empty() => {}
             Ok(Retained { compacted, deleted, failed }) => {
-                tracing::info!(compacted, deleted = deleted.len(), "what need not be kept was let go");
+                if compacted > 0 || !deleted.is_empty() {
+                    tracing::info!(compacted, deleted = deleted.len(), "what need not be kept was let go");
+                }
+                for thread in deleted {
+                    tracing::info!(%thread, "a thread was deleted");
+                }
                 for (thread, error) in failed {
                     tracing::warn!(%thread, %error, "a thread is kept as it is");
                 }

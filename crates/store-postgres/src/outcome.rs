@@ -18,6 +18,7 @@ pub(crate) const DONE_BEFORE: i32 = 10;
 pub(crate) const RUN_ID_TAKEN: i32 = 11;
 pub(crate) const RUN_ACTIVE: i32 = 12;
 pub(crate) const NO_CHECKPOINT: i32 = 13;
+pub(crate) const THREAD_CHANGED: i32 = 14;
 
 /// What was asked, for who is refused.
 pub(crate) struct Asked<'a> {
@@ -50,6 +51,7 @@ impl<'a> Asked<'a> {
             RUN_ID_TAKEN => of_run(Error::RunIdReused),
             TAIL_MOVED => Error::TailMoved { expected: self.expected_tail, actual: tail.cast_unsigned() },
             RUNS_CHANGED => Error::RunsChanged,
+            THREAD_CHANGED => Error::ThreadChanged(self.thread.clone()),
             NO_CHECKPOINT => match id() {
                 Ok(id) => Error::Invalid(format!("the run has no checkpoint. run={id}")),
                 Err(error) => error,

@@ -26,7 +26,7 @@ const PUT_CHECKPOINT: &str =
     "SELECT outcome, detail FROM put_checkpoint($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 const TRIM: &str = "SELECT outcome, at FROM trim_thread($1, $2, $3, $4)";
 const COMPACT: &str = "SELECT outcome, detail FROM compact_run($1, $2, $3, $4)";
-const DELETE: &str = "SELECT outcome, incarnation, tail FROM delete_thread($1, $2, $3, $4, $5)";
+const DELETE: &str = "SELECT outcome, incarnation FROM delete_thread($1, $2, $3, $4, $5, $6, $7)";
 const DESCRIBE: &str = "SELECT describe($1, $2, $3, $4, $5, $6, $7, $8)";
 
 /// How a run ended, as it is kept.
@@ -312,18 +312,18 @@ impl PostgresStore {
         let key = Key::of(thread);
         let incarnation = seen.map(|seen| seen.incarnation.0.cast_signed());
         let tail = seen.map(|seen| seen.tail.cast_signed());
-        let row = self.write_slowly(DELETE, &[&key.app, &key.owner, &key.name, &incarnation, &tail]).await?;
+        let runs = seen.map(|seen| i64::from(seen.runs));
+        let updated = seen.map(|seen| seen.updated.0);
+        let parameters: &[&(dyn ToSql + Sync)] =
+            &[&key.app, &key.owner, &key.name, &incarnation, &tail, &runs, &updated];
+        let row = self.write_slowly(DELETE, parameters).await?;
         match row.get(0) {
             DONE => {
                 let incarnation = Incarnation(row.get::<_, i64>(1).cast_unsigned());
                 self.tell(vec![Told::Deleted(thread.clone(), incarnation)]);
                 Ok(())
             }
-            refused => {
-                let expected_tail = seen.map_or(0, |seen| seen.tail);
-                let asked = Asked { expected_tail, ..Asked::about(thread, RunNo(0)) };
-                Err(asked.refused(refused, row.get(2), 0, None))
-            }
+            refused => Err(Asked::about(thread, RunNo(0)).refused(refused, 0, 0, None)),
         }
     }
 }

@@ -53,6 +53,7 @@ macro_rules! engine_contract {
             chains_go_on_when_records_are_gone,
             a_clone_is_its_own,
             a_clone_is_cut_where_it_says,
+            a_clone_has_nothing_of_what_came_later,
             branches_and_clones_stay_what_they_were,
             a_long_branch_holds_all_that_was_said,
             siblings_hold_nothing_of_each_other,

@@ -20,7 +20,7 @@ use threadline_protocol::stages::close::Cause;
 use threadline_protocol::{Event, Received};
 
 /// The label of a thread that is being imported: one that still has it when nobody imports it is a part of a thread.
-pub(super) const IMPORTING: &str = "threadline:importing";
+pub(crate) const IMPORTING: &str = "threadline:importing";
 
 /// For how long a run that is imported is the import's. Nobody else may close it, however slowly its lines come.
 pub(super) const LEASE_MS: i64 = 24 * 60 * 60 * 1000;

@@ -9,5 +9,6 @@ mod standing_in;
 
 pub use copy::Copied;
 pub use export::{ExportForm, Exporter};
+pub(crate) use import::IMPORTING;
 pub use import::{ImportOptions, Imported, Importer, begins_export};
 pub use line::{LINE_BYTES_MAX, record_json};

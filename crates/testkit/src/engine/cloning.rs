@@ -1,6 +1,6 @@
 //! Copies of threads.
 
-use super::stage::{Stage, ids, request, seen, thread};
+use super::stage::{Stage, answer, finished, ids, request, seen, thread};
 use serde_json::json;
 use threadline_log::cloning::ClonePoint;
 use threadline_log::run::RunStatus;
@@ -60,4 +60,26 @@ pub async fn a_clone_is_cut_where_it_says(stage: Stage) {
     stage.store.compact_run(&t, first.no, stage.engine.now()).await.expect("it has a checkpoint");
     let inside = stage.engine.clone_thread(&t, ClonePoint::Offset(1), &thread("none")).await;
     assert!(matches!(inside, Err(Error::Compacted { .. })), "{inside:?}");
+}
+
+/// What a compacted run had said by some offset is not known: it is not copied as if it had said all of it by then.
+pub async fn a_clone_has_nothing_of_what_came_later(stage: Stage) {
+    let t = thread("t");
+    stage.converse(&t, &request(&t, "1", &["u1"])).await;
+    let beside = |id: &str| {
+        let mut beside = request(&t, id, &["u1", "a-1", "u2"]);
+        beside["parentRunId"] = json!("1");
+        beside
+    };
+    let early = stage.start(&t, &beside("2")).await;
+    stage.converse(&t, &beside("3")).await;
+    let offset = stage.store.thread(&t).await.expect("the thread is there").offsets.end - 1;
+    stage.say(&early, &answer("2")).await;
+    stage.say(&early, &[finished(&t, "2")]).await;
+    stage.settle().await;
+    let at = ClonePoint::Offset(offset);
+    stage.engine.clone_thread(&t, at, &thread("before")).await.expect("what it had said is there");
+    stage.store.compact_run(&t, early.run, stage.engine.now()).await.expect("it has a checkpoint");
+    let after = stage.engine.clone_thread(&t, at, &thread("after")).await;
+    assert!(matches!(after, Err(Error::Compacted { .. })), "{after:?}");
 }

@@ -92,8 +92,13 @@ impl Model {
     /// How a thread is known, if it is there.
     #[must_use]
     pub fn thread_seen(&self, key: &ThreadKey) -> Option<ThreadSeen> {
-        let incarnation = self.threads.get(key)?.incarnation;
-        Some(ThreadSeen { incarnation, tail: self.tail(key) })
+        let thread = self.threads.get(key)?;
+        Some(ThreadSeen {
+            incarnation: thread.incarnation,
+            tail: self.tail(key),
+            runs: small(thread.runs.len()),
+            updated: thread.updated,
+        })
     }
 
     /// A thread's tail.
