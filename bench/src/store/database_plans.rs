@@ -9,7 +9,7 @@ use super::live::{self, FanOut, MESSAGES};
 use super::load::{Load, THREADS};
 use super::ours::Ours;
 use super::plans::Scale;
-use super::subject::Durability;
+use super::subject::{Durability, Live, Reads};
 use super::writes::{self, Outcome, Shape};
 use crate::aim::{Aim, at_least, at_most};
 use crate::disk::Folder;
@@ -70,21 +70,21 @@ struct Read {
     messages: fn(&Path, &Scale) -> io::Result<[f64; 2]>,
 }
 
+const fn read<S: Reads + Live>(name: &'static str) -> Read {
+    Read {
+        name,
+        prepare: history::prepare::<S>,
+        repeat: history::repeat::<S>,
+        prepare_messages: live::prepare_messages::<S>,
+        messages: live::messages::<S>,
+    }
+}
+
 const READERS: &[Read] = &[
-    Read {
-        name: "Threadline, 1 instance",
-        prepare: history::prepare::<Instances<1>>,
-        repeat: history::repeat::<Instances<1>>,
-        prepare_messages: live::prepare_messages::<Instances<1>>,
-        messages: live::messages::<Instances<1>>,
-    },
-    Read {
-        name: EMBEDDED,
-        prepare: history::prepare::<Ours>,
-        repeat: history::repeat::<Ours>,
-        prepare_messages: live::prepare_messages::<Ours>,
-        messages: live::messages::<Ours>,
-    },
+    read::<Instances<1>>("Threadline, 1 instance"),
+    read::<Instances<2>>("Threadline, 2 instances"),
+    read::<Instances<3>>("Threadline, 3 instances"),
+    read::<Ours>(EMBEDDED),
 ];
 
 /// Measures our store in PostgreSQL: these parts, or all if none is named. Files of the embedded store are made in a folder of their own in this one.
@@ -230,7 +230,7 @@ fn reading(folder: &Folder, scale: &Scale) -> io::Result<[Table; 3]> {
         Table {
             title: "History from PostgreSQL".to_owned(),
             note: format!(
-                "{LONG_EVENTS} events of a thread, and the last {TAIL_EVENTS}, sealed, by one reader; everything was read before."
+                "{LONG_EVENTS} events of a thread, and the last {TAIL_EVENTS}, sealed, by one reader, at another instance than the writer's where there are several; everything was read before."
             ),
             columns: names.collect(),
             rows: history,

@@ -1,7 +1,7 @@
 //! Opening a store whose process was killed while it was written to.
 
 use super::candidates::KILLED;
-use super::load::fill as fill_threads;
+use super::load::fill_and_count;
 use super::subject::{Durability, Reads, Tally};
 use crate::corpus::Deltas;
 use crate::disk::evict;
@@ -40,8 +40,8 @@ pub(super) struct Opened {
     pub(super) read_ms: f64,
 }
 
-/// Appends to a store until somebody kills this process. Says when so many bytes of JSON are acknowledged. `times` is how
-/// often that was done to the same store before.
+/// Appends to a store until somebody kills this process. Says when so many bytes of JSON are acknowledged, while other runs go on.
+/// `times` is how often that was done to the same store before.
 ///
 /// # Errors
 /// If there is no such store, or it fails.
@@ -55,19 +55,19 @@ pub(super) fn fill_until_killed<S: Reads>(dir: &Path, bytes: u64, times: u32) ->
     Runtime::new()?.block_on(async {
         let subject = Arc::new(S::open(dir, Durability::Durable).await?);
         let mut threads: Vec<Deltas> = (0..THREADS).map(|thread| Deltas::continued(thread, times)).collect();
-        let (mut given, mut is_ready) = (0, false);
+        let (mut kept, mut is_said) = (0, false);
         // If nobody does, it ends by itself.
-        while given < bytes + UNKILLED_BYTES_MAX {
-            let runs = (0..).zip(&mut threads).map(|(thread, deltas)| {
-                let run = deltas.run(RUN_EVENTS);
-                given += Tally::of(&run).bytes as u64;
-                (thread, run)
-            });
-            fill_threads(&subject, runs).await?;
-            if !is_ready && given >= bytes {
-                is_ready = true;
-                writeln!(io::stdout(), "{READY}")?;
-            }
+        while kept < bytes + UNKILLED_BYTES_MAX {
+            let runs = (0..).zip(&mut threads).map(|(thread, deltas)| (thread, deltas.run(RUN_EVENTS)));
+            let count = |more: u64| {
+                kept += more;
+                if is_said || kept < bytes {
+                    return Ok(());
+                }
+                is_said = true;
+                writeln!(io::stdout(), "{READY}")
+            };
+            fill_and_count(&subject, runs, count).await?;
         }
         Err(io::Error::other("nobody has killed this process"))
     })

@@ -92,15 +92,30 @@ pub(crate) async fn fill<S: Subject>(
     subject: &Arc<S>,
     runs: impl Iterator<Item = (u32, Vec<String>)>,
 ) -> io::Result<()> {
+    fill_and_count(subject, runs, |_| Ok(())).await
+}
+
+/// The same, and says each time how many bytes were acknowledged with a run's end, while others go on.
+pub(super) async fn fill_and_count<S: Subject>(
+    subject: &Arc<S>,
+    runs: impl Iterator<Item = (u32, Vec<String>)>,
+    mut ended: impl FnMut(u64) -> io::Result<()>,
+) -> io::Result<()> {
     let mut writers = JoinSet::new();
     for (thread, run) in runs {
         if writers.len() == INTERLEAVED {
-            joined(writers.join_next().await)?;
+            ended(joined(writers.join_next().await)?)?;
         }
         let subject = Arc::clone(subject);
-        writers.spawn(async move { append_run(&*subject, thread, &run, BATCH_EVENTS_MAX).await });
+        writers.spawn(async move {
+            append_run(&*subject, thread, &run, BATCH_EVENTS_MAX).await?;
+            Ok(run.iter().map(|event| event.len() as u64).sum())
+        });
     }
-    all_joined(writers).await
+    while !writers.is_empty() {
+        ended(joined(writers.join_next().await)?)?;
+    }
+    Ok(())
 }
 
 async fn all_joined(mut writers: JoinSet<io::Result<()>>) -> io::Result<()> {
@@ -110,7 +125,7 @@ async fn all_joined(mut writers: JoinSet<io::Result<()>>) -> io::Result<()> {
     Ok(())
 }
 
-fn joined(result: Option<Result<io::Result<()>, tokio::task::JoinError>>) -> io::Result<()> {
+fn joined<T>(result: Option<Result<io::Result<T>, tokio::task::JoinError>>) -> io::Result<T> {
     result.expect("there is one").map_err(io::Error::other)?
 }
 

@@ -357,7 +357,7 @@ fn opening(folder: &Folder, scale: &Scale) -> io::Result<Table> {
     Ok(Table {
         title: format!("Open after a kill, {} MiB", scale.killed_bytes >> 20),
         note: "A process that writes is killed, and another one opens the store and reads 500 events. The floor has to \
-               read all of its file. Ours is ready when it has also closed the runs that were going on, up to 500 of them; \
+               read all of its file. Ours is ready when it has also closed the runs that were going on; \
                the others know no runs. Less is better."
             .to_owned(),
         columns: names.collect(),
