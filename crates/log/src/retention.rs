@@ -140,8 +140,8 @@ impl Engine {
         Ok(checkpoint.is_some_and(|checkpoint| !checkpoint.delta.is_empty()))
     }
 
-    /// Forgets the records before an offset, and gives the first that is kept: an earlier one, if a run that goes on needs it.
-    /// What branches that go on from there hold stays.
+    /// Forgets the records before an offset, and gives the first that is kept: an earlier one, if a run that goes on needs it, or one of which
+    /// nothing else is kept. What branches that go on from there hold stays.
     ///
     /// # Errors
     /// If that is beyond the tail.
@@ -151,8 +151,7 @@ impl Engine {
         if first > offsets.end {
             return Err(Error::BeyondTail { offset: first, tail: offsets.end });
         }
-        let needed = runs.iter().filter(|run| run.is_running()).map(|run| run.offsets.start).min();
-        let first = first.max(offsets.start).min(needed.unwrap_or(u64::MAX));
+        let first = self.first_needed(thread, &runs, first).await?.max(offsets.start);
         let is_gone = |run: &RunInfo| !run.is_running() && run.offsets.end <= first;
         // Runs that a run which stays continues, and the tips of branches that nobody has continued.
         let mut bases: BTreeSet<RunNo> = BTreeSet::new();
@@ -184,6 +183,21 @@ impl Engine {
         }
         self.changed(ThreadChange::Changed(thread.clone()));
         Ok(first)
+    }
+
+    /// The first offset that must be kept if those before this one are to go.
+    async fn first_needed(&self, thread: &ThreadKey, runs: &[RunInfo], first: u64) -> Result<u64, Error> {
+        let (mut needed, mut wanted) = (first, None);
+        // Each one that stays may begin within others.
+        while wanted.replace(needed) != Some(needed) {
+            for run in runs {
+                let is_cut = (run.offsets.start + 1..run.offsets.end).contains(&needed) && !run.compacted;
+                if run.is_running() || (is_cut && !self.has_delta(thread, run.no).await?) {
+                    needed = needed.min(run.offsets.start);
+                }
+            }
+        }
+        Ok(needed)
     }
 
     /// The runs with their lineage, to which no other is added as long as the guard is held.

@@ -72,6 +72,18 @@ async fn kept(bytes_max: usize) -> (Option<usize>, bool, u64) {
 }
 
 #[tokio::test]
+async fn a_run_of_which_nothing_else_is_kept_is_not_cut() {
+    let (store, clock) = (Arc::new(GatedStore::default()), Arc::new(ManualClock::default()));
+    let engine = engine(&store, &clock);
+    store.set_checkpoint_bytes_max(0);
+    run(&engine, "r").await;
+    let before = engine.snapshot(&thread(), At::Head).await.expect("it can be folded");
+    assert_eq!(engine.trim(&thread(), 1).await, Ok(0));
+    let after = engine.snapshot(&thread(), At::Head).await.expect("it can still be folded");
+    assert_eq!(said(&after), said(&before));
+}
+
+#[tokio::test]
 async fn what_another_engine_has_written_meanwhile_is_not_deleted() {
     let (store, clock) = (Arc::new(GatedStore::default()), Arc::new(ManualClock::default()));
     let [here, elsewhere] = [engine(&store, &clock), engine(&store, &clock)];
