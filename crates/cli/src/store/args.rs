@@ -164,7 +164,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormArg {
-    /// Every record as it came, with its offset and time: import gives the same thread again
+    /// Every record as it came, with its offset and time: import gives the same thread again, unless some of it was compacted
     Raw,
     /// The runs as AG-UI events, each compacted
     Compact,
