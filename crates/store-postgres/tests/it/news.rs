@@ -48,3 +48,36 @@ async fn whoever_comes_is_told_from_then_on_and_whoever_is_alone_tells_nobody() 
     }
     first.close().await;
 }
+
+/// Ends the connections of the schema that listen, and says how many there were.
+async fn end_listening(place: &Place) -> i64 {
+    let end = "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity \
+        WHERE query = 'LISTEN \"threadline:' || current_setting('search_path') || '\"'";
+    place.inside().await.query_one(end, &[]).await.expect("a count").get(0)
+}
+
+#[tokio::test]
+async fn who_listens_on_a_connection_that_breaks_listens_on_another_and_hears_what_comes() {
+    let place = Place::new();
+    let (first, thread) = (place.instance().await, thread("t"));
+    let incarnation = open_run(&first, &thread).await.incarnation;
+    assert_eq!(hear(&first).await, [News::Missed], "it listens");
+    assert_eq!(end_listening(&place).await, 1, "nobody else does");
+    let second = place.instance().await;
+    let (mut said, mut is_told) = (0, false);
+    while !is_told {
+        for news in hear(&first).await {
+            match news {
+                News::Missed => {
+                    append(&second, &thread, &said.to_string()).await.expect("an append");
+                    said += 1;
+                }
+                News::Reached { thread, tail } => {
+                    assert!(thread == incarnation && (2..=said + 1).contains(&tail), "tail={tail}");
+                    is_told = true;
+                }
+                news => panic!("{news:?}"),
+            }
+        }
+    }
+}
