@@ -5,6 +5,7 @@
 
 use crate::batch;
 use crate::connection::{Connector, Failure, Remedy};
+use crate::health::{Health, closed};
 use crate::line::{Answer, Line};
 use crate::news::{Grapevine, Told};
 use crate::numbers::{Numbered, Numbers};
@@ -113,6 +114,7 @@ pub(crate) struct Committer {
     idle: Notify,
     hold_back: Duration,
     grapevine: Arc<Grapevine>,
+    health: Arc<Health>,
 }
 
 impl std::fmt::Debug for Committer {
@@ -122,7 +124,7 @@ impl std::fmt::Debug for Committer {
 }
 
 impl Committer {
-    pub(crate) fn new(hold_back: Duration, grapevine: Arc<Grapevine>) -> Self {
+    pub(crate) fn new(hold_back: Duration, grapevine: Arc<Grapevine>, health: Arc<Health>) -> Self {
         Self {
             queue: Mutex::default(),
             hashes: RandomState::new(),
@@ -130,6 +132,7 @@ impl Committer {
             idle: Notify::new(),
             hold_back,
             grapevine,
+            health,
         }
     }
 
@@ -264,6 +267,7 @@ impl Committer {
                 }
                 Err(failure) => failure,
             };
+            self.health.note(&failure);
             match &failure {
                 Failure::Lost(_) => group.iter_mut().for_each(|one| one.is_retried = true),
                 // One of them may be what it does not take; the others need not suffer for it.
@@ -346,10 +350,6 @@ impl Queue {
     }
 }
 
-fn closed() -> Error {
-    Error::Unavailable("the store is closed".to_owned())
-}
-
 fn give_up(group: Vec<Waiting>, failure: &Failure) {
     for one in group {
         let error = match one.is_retried {
@@ -386,7 +386,7 @@ mod tests {
     }
 
     fn committer() -> Committer {
-        let committer = Committer::new(Duration::from_secs(1), Arc::new(Grapevine::silent()));
+        let committer = Committer::new(Duration::from_secs(1), Arc::new(Grapevine::silent()), Arc::default());
         for (number, thread) in (1..).zip(["a", "b", "c"]) {
             committer.learn(&key(thread), Numbered { incarnation: Incarnation(1), number });
         }

@@ -11,4 +11,5 @@ mod opening;
 mod outage;
 mod place;
 mod privacy;
+mod refusing;
 mod sealing;
