@@ -2,9 +2,10 @@
 
 use crate::clock::DatabaseClock;
 use crate::connection::{Connection, Connector, Failure, Remedy};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::Error;
+use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// How often the database is asked whether it is there, and what time it is.
@@ -21,7 +22,7 @@ const TRY_TO_WRITE: &str = "DO $$ BEGIN \
 
 /// What is known.
 #[derive(Debug, Default)]
-pub(crate) struct Health(Mutex<Known>);
+pub(crate) struct Health(watch::Sender<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -33,17 +34,12 @@ struct Known {
 }
 
 impl Health {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        // Nothing here panics half way.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn close(&self) {
-        self.lock().is_closed = true;
+        self.0.send_modify(|known| known.is_closed = true);
     }
 
     pub(crate) fn check_open(&self) -> Result<(), Error> {
-        match self.lock().is_closed {
+        match self.0.borrow().is_closed {
             true => Err(closed()),
             false => Ok(()),
         }
@@ -51,12 +47,28 @@ impl Health {
 
     /// Whoever asks while the database is away is told at once.
     pub(crate) fn check_there(&self) -> Result<(), Error> {
-        self.lock().away.clone().map_or(Ok(()), |away| Err(Error::Unavailable(away)))
+        self.0.borrow().away.clone().map_or(Ok(()), |away| Err(Error::Unavailable(away)))
+    }
+
+    /// Reads what may take long, and no longer than the database is there: whatever swallows the answer, nobody waits for it then.
+    pub(crate) async fn while_there<T>(
+        &self,
+        reading: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Error> {
+        let mut known = self.0.subscribe();
+        let away = async {
+            let known = known.wait_for(|known| known.away.is_some()).await;
+            known.ok().and_then(|known| known.away.clone()).unwrap_or_default()
+        };
+        tokio::select! {
+            answer = reading => answer.map_err(Failure::of_read),
+            away = away => Err(Error::Unavailable(away)),
+        }
     }
 
     /// Why nothing can be written, if that is so.
     pub(crate) fn trouble(&self) -> Option<String> {
-        let known = self.lock();
+        let known = self.0.borrow();
         if known.is_closed {
             return Some(closed().to_string());
         }
@@ -67,11 +79,12 @@ impl Health {
     pub(crate) fn note(&self, failure: &Failure) {
         if let Failure::Refused { remedy: Remedy::WaitForHelp, .. } = failure {
             let why = format!("the database: {failure}");
-            let mut known = self.lock();
-            if known.refusing.is_none() {
-                tracing::error!(why, "the database takes no writes");
-            }
-            known.refusing = Some(why);
+            self.0.send_modify(|known| {
+                if known.refusing.is_none() {
+                    tracing::error!(why, "the database takes no writes");
+                }
+                known.refusing = Some(why);
+            });
         }
     }
 
@@ -81,20 +94,21 @@ impl Health {
             // A refusal that is about this write says nothing of others.
             Ok(()) | Err(Failure::Refused { remedy: Remedy::None, .. }) => {
                 tracing::warn!("the database takes writes again");
-                self.lock().refusing = None;
+                self.0.send_modify(|known| known.refusing = None);
             }
             Err(failure) => self.note(&failure),
         }
     }
 
     fn looked(&self, away: Option<String>) {
-        let mut known = self.lock();
-        match (&known.away, &away) {
-            (None, Some(away)) => tracing::error!(away, "the database cannot be used"),
-            (Some(_), None) => tracing::warn!("the database can be used again"),
-            _ => {}
-        }
-        known.away = away;
+        self.0.send_modify(|known| {
+            match (&known.away, &away) {
+                (None, Some(away)) => tracing::error!(away, "the database cannot be used"),
+                (Some(_), None) => tracing::warn!("the database can be used again"),
+                _ => {}
+            }
+            known.away = away;
+        });
     }
 
     /// Looks whether the database is there, what time it has, and whether it takes writes again, on a connection that nobody else is busy with.
@@ -110,7 +124,7 @@ impl Health {
                     None => connector.connect_for(LOOK_MAX).await?,
                 };
                 clock.synchronise(&open).await?;
-                let is_refusing = self.lock().refusing.is_some();
+                let is_refusing = self.0.borrow().refusing.is_some();
                 if is_refusing {
                     self.tried(open.query(TRY_TO_WRITE, &[]).await.map(drop));
                 }

@@ -5,6 +5,7 @@ mod contract;
 mod damage;
 mod groups;
 mod leases;
+mod listing;
 mod lost_answers;
 mod news;
 mod opening;
