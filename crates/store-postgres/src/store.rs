@@ -248,5 +248,6 @@ impl Store for PostgresStore {
     async fn close(&self) {
         self.health.close();
         self.committer.close().await;
+        self.grapevine.flush().await;
     }
 }

@@ -81,3 +81,36 @@ async fn who_listens_on_a_connection_that_breaks_listens_on_another_and_hears_wh
         }
     }
 }
+
+#[tokio::test]
+async fn whoever_writes_something_and_goes_at_once_has_told_it() {
+    let place = Place::new();
+    let (first, thread) = (place.instance().await, thread("t"));
+    let incarnation = open_run(&first, &thread).await.incarnation;
+    assert_eq!(hear(&first).await, [News::Missed], "it listens");
+    for tail in 2..8 {
+        let brief = place.instance().await;
+        append(&brief, &thread, "said").await.expect("an append");
+        brief.close().await;
+        drop(brief);
+        let is_told =
+            |news: &News| [News::Missed, News::Reached { thread: incarnation, tail }].contains(news);
+        let told = async { while !first.heard().await.iter().any(is_told) {} };
+        // Sooner than it is noticed that one is gone.
+        timeout(Duration::from_secs(4), told).await.expect("something is told");
+    }
+}
+
+#[tokio::test]
+async fn when_an_instance_is_gone_something_may_be_missed() {
+    let place = Place::new();
+    let (first, thread) = (place.instance().await, thread("t"));
+    open_run(&first, &thread).await;
+    let second = place.instance().await;
+    // The first has heard of it.
+    while !hear(&first).await.iter().any(|news| matches!(news, News::Reached { .. })) {
+        append(&second, &thread, "said").await.expect("an append");
+    }
+    drop(second);
+    while hear(&first).await != [News::Missed] {}
+}
