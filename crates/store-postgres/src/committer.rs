@@ -5,11 +5,12 @@
 
 use crate::batch;
 use crate::connection::{Connector, Failure, Remedy};
+use crate::health::{Health, closed};
 use crate::line::{Answer, Line};
 use crate::news::{Grapevine, Told};
 use crate::numbers::{Numbered, Numbers};
 use smallvec::{SmallVec, smallvec};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -113,6 +114,7 @@ pub(crate) struct Committer {
     idle: Notify,
     hold_back: Duration,
     grapevine: Arc<Grapevine>,
+    health: Arc<Health>,
 }
 
 impl std::fmt::Debug for Committer {
@@ -122,7 +124,7 @@ impl std::fmt::Debug for Committer {
 }
 
 impl Committer {
-    pub(crate) fn new(hold_back: Duration, grapevine: Arc<Grapevine>) -> Self {
+    pub(crate) fn new(hold_back: Duration, grapevine: Arc<Grapevine>, health: Arc<Health>) -> Self {
         Self {
             queue: Mutex::default(),
             hashes: RandomState::new(),
@@ -130,6 +132,7 @@ impl Committer {
             idle: Notify::new(),
             hold_back,
             grapevine,
+            health,
         }
     }
 
@@ -189,20 +192,33 @@ impl Committer {
         let mut line = Line::new(connector);
         loop {
             let (group, begun) = self.take().await;
-            let threads: Vec<u64> = group.iter().map(|one| one.hash).collect();
-            self.commit(&mut line, group).await;
-            let mut queue = self.lock();
-            queue.begun.retain(|other| *other != begun);
-            for thread in &threads {
-                queue.in_flight.remove(thread);
+            let mut threads: Vec<u64> = group.iter().map(|one| one.hash).collect();
+            let mut locked = VecDeque::from(self.commit(&mut line, group).await);
+            threads.retain(|thread| locked.iter().all(|one| one.hash != *thread));
+            self.lock().begun.retain(|other| *other != begun);
+            self.free(&threads);
+            // Each in turn, until its lock is free or its time is over.
+            while let Some(one) = locked.pop_front() {
+                let thread = one.hash;
+                match self.commit(&mut line, vec![one]).await {
+                    again if again.is_empty() => self.free(&[thread]),
+                    again => locked.extend(again),
+                }
             }
-            let is_idle = queue.waiting.is_empty() && queue.in_flight.is_empty();
-            drop(queue);
-            // Others may wait for these threads.
-            self.wake.notify_one();
-            if is_idle {
-                self.idle.notify_waiters();
-            }
+        }
+    }
+
+    /// Others may go on with these threads.
+    fn free(&self, threads: &[u64]) {
+        let mut queue = self.lock();
+        for thread in threads {
+            queue.in_flight.remove(thread);
+        }
+        let is_idle = queue.waiting.is_empty() && queue.in_flight.is_empty();
+        drop(queue);
+        self.wake.notify_one();
+        if is_idle {
+            self.idle.notify_waiters();
         }
     }
 
@@ -252,40 +268,48 @@ impl Committer {
         rest
     }
 
-    /// Commits a group: every one of it is answered in the end.
-    async fn commit(&self, line: &mut Line, group: Vec<Waiting>) {
+    /// Commits a group, and answers every one of it but those that somebody's lock is in the way of, which it gives back: others need not wait with them.
+    async fn commit(&self, line: &mut Line, group: Vec<Waiting>) -> Vec<Waiting> {
         let mut group = self.commit_to_heads(line, group).await;
         let mut pause = AGAIN.0;
         while !group.is_empty() {
             let failure = match line.append_to_any(&group).await {
                 Ok(answers) => {
                     let unanswered = Failure::Lost("the database did not answer for it".to_owned());
-                    return give_up(self.answer(group, answers), &unanswered);
+                    give_up(self.answer(group, answers), &unanswered);
+                    return Vec::new();
                 }
                 Err(failure) => failure,
             };
+            self.health.note(&failure);
             match &failure {
                 Failure::Lost(_) => group.iter_mut().for_each(|one| one.is_retried = true),
                 // One of them may be what it does not take; the others need not suffer for it.
                 Failure::Refused { remedy: Remedy::None | Remedy::WaitAlone, .. } if group.len() > 1 => {
+                    let mut locked = Vec::new();
                     for one in group {
-                        Box::pin(self.commit(line, vec![one])).await;
+                        locked.extend(Box::pin(self.commit(line, vec![one])).await);
                     }
-                    return;
+                    return locked;
                 }
-                Failure::Refused { remedy: Remedy::None, .. } => return give_up(group, &failure),
+                Failure::Refused { remedy: Remedy::None, .. } => {
+                    give_up(group, &failure);
+                    return Vec::new();
+                }
                 Failure::Unreachable(_) | Failure::Refused { .. } => {}
             }
             let now = Instant::now();
             let (over, left): (Vec<_>, Vec<_>) = group.into_iter().partition(|one| one.deadline <= now);
             give_up(over, &failure);
             group = left;
-            if group.is_empty() {
-                return;
+            let is_locked = matches!(failure, Failure::Refused { remedy: Remedy::WaitAlone, .. });
+            if is_locked || group.is_empty() {
+                break;
             }
             sleep(pause).await;
             pause = (pause * 2).min(AGAIN.1);
         }
+        group
     }
 
     /// Answers, and gives back those that there is no answer for.
@@ -346,10 +370,6 @@ impl Queue {
     }
 }
 
-fn closed() -> Error {
-    Error::Unavailable("the store is closed".to_owned())
-}
-
 fn give_up(group: Vec<Waiting>, failure: &Failure) {
     for one in group {
         let error = match one.is_retried {
@@ -386,7 +406,7 @@ mod tests {
     }
 
     fn committer() -> Committer {
-        let committer = Committer::new(Duration::from_secs(1), Arc::new(Grapevine::silent()));
+        let committer = Committer::new(Duration::from_secs(1), Arc::new(Grapevine::silent()), Arc::default());
         for (number, thread) in (1..).zip(["a", "b", "c"]) {
             committer.learn(&key(thread), Numbered { incarnation: Incarnation(1), number });
         }

@@ -51,6 +51,8 @@ pub(crate) enum Remedy {
     None,
     /// The database may do it later.
     Wait,
+    /// It takes no writes of anybody, until there is room again or somebody has done something about it.
+    WaitForHelp,
     /// Somebody else has what is needed: others need not wait with it.
     WaitAlone,
 }
@@ -63,18 +65,17 @@ impl From<tokio_postgres::Error> for Failure {
         if refusal.parsed_severity() != Some(Severity::Error) {
             return Self::Lost(message);
         }
-        let passing = [
-            &SqlState::T_R_DEADLOCK_DETECTED,
-            &SqlState::T_R_SERIALIZATION_FAILURE,
-            &SqlState::READ_ONLY_SQL_TRANSACTION,
-        ];
-        // Resources, interventions and the machine itself.
-        let is_passing = passing.contains(&refusal.code())
-            || ["53", "57", "58"].iter().any(|class| refusal.code().code().starts_with(class));
         let remedy = match refusal.code() {
             &SqlState::LOCK_NOT_AVAILABLE => Remedy::WaitAlone,
-            _ if is_passing => Remedy::Wait,
-            _ => Remedy::None,
+            &SqlState::T_R_DEADLOCK_DETECTED | &SqlState::T_R_SERIALIZATION_FAILURE => Remedy::Wait,
+            &SqlState::READ_ONLY_SQL_TRANSACTION | &SqlState::DISK_FULL => Remedy::WaitForHelp,
+            code => match code.code().get(..2) {
+                // Resources and interventions.
+                Some("53" | "57") => Remedy::Wait,
+                // The machine itself.
+                Some("58") => Remedy::WaitForHelp,
+                _ => Remedy::None,
+            },
         };
         Self::Refused { message, remedy }
     }

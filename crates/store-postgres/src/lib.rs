@@ -9,6 +9,7 @@ mod clock;
 mod committer;
 mod connection;
 mod durability;
+mod health;
 mod lanes;
 mod line;
 mod list;

@@ -1,6 +1,5 @@
 //! Lists of threads.
 
-use crate::connection::Failure;
 use crate::names::{Key, escaped, scope};
 use crate::read::{thread_columns, thread_info};
 use crate::store::PostgresStore;
@@ -8,6 +7,7 @@ use crate::write::label_pair;
 use std::collections::BTreeSet;
 use threadline_log::thread::{ThreadInfo, ThreadQuery};
 use threadline_log::{Error, search};
+use tokio_postgres::types::ToSql;
 
 /// Only of one scope, or the parameters are used all the same.
 macro_rules! of_scope {
@@ -80,19 +80,21 @@ const OF_ALL_WITH_WORDS: &str = list!(of_all, with_words);
 
 impl PostgresStore {
     pub(crate) async fn list(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
-        let lane = self.slow_lane().await?;
+        // What is sought may be far. Whoever takes what comes first has it soon, and need not wait for who seeks.
+        let ThreadQuery { archived, agent, labels, words, .. } = query;
+        let seeks = archived.is_some() || agent.is_some() || !labels.is_empty() || words.is_some();
+        let lane = if seeks { self.slow_lane().await? } else { self.reading_lane().await? };
         let of = query.scope.as_ref().map(scope);
         let (app, owner) = (of.as_ref().map(|(app, _)| &**app), of.as_ref().map(|(_, owner)| &**owner));
-        let agent = query.agent.as_deref().map(escaped);
-        let labels: Vec<String> =
-            query.labels.iter().map(|(label, value)| label_pair(label, value)).collect();
+        let agent = agent.as_deref().map(escaped);
+        let labels: Vec<String> = labels.iter().map(|(label, value)| label_pair(label, value)).collect();
         let after = query.after.as_ref().map(|after| Key::of(&after.key));
         let updated = query.after.as_ref().map(|after| after.updated.0);
         let after_app = after.as_ref().map(|key| &*key.app);
         let after_owner = after.as_ref().map(|key| &*key.owner);
         let after_name = after.as_ref().map(|key| &*key.name);
         let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
-        let words: BTreeSet<String> = query.words.iter().flat_map(|words| search::words(words)).collect();
+        let words: BTreeSet<String> = words.iter().flat_map(|words| search::words(words)).collect();
         let words: Vec<String> = words.into_iter().collect();
         let sql = match (query.scope.is_some(), words.is_empty()) {
             (true, true) => OF_SCOPE,
@@ -100,25 +102,20 @@ impl PostgresStore {
             (false, true) => OF_ALL,
             (false, false) => OF_ALL_WITH_WORDS,
         };
-        let rows = lane
-            .query(
-                sql,
-                &[
-                    &app,
-                    &owner,
-                    &query.archived,
-                    &agent,
-                    &labels,
-                    &updated,
-                    &after_app,
-                    &after_owner,
-                    &after_name,
-                    &limit,
-                    &words,
-                ],
-            )
-            .await
-            .map_err(Failure::of_read)?;
+        let parameters: &[&(dyn ToSql + Sync)] = &[
+            &app,
+            &owner,
+            archived,
+            &agent,
+            &labels,
+            &updated,
+            &after_app,
+            &after_owner,
+            &after_name,
+            &limit,
+            &words,
+        ];
+        let rows = self.health.while_there(lane.query(sql, parameters)).await?;
         rows.iter().map(thread_info).collect()
     }
 }

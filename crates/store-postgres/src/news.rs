@@ -1,20 +1,21 @@
 //! What instances tell each other, beside the log and never within what is appended: `NOTIFY` takes a lock that the whole server shares.
 //!
 //! What is lost costs latency only. Who could not tell something, or could not listen, says that something was missed. Everybody says every second
-//! that he is here: to nobody, nothing need be told.
+//! that he is here: to nobody, nothing need be told; and who is heard no more may have died before he told what he wrote last.
 
 use crate::connection::{ANSWER_TIMEOUT, Connection, Connector, Failure};
 use futures_util::future::poll_fn;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use threadline_log::store::News;
 use threadline_log::{Incarnation, ThreadKey};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::AsyncMessage;
 
 /// How many messages may wait for the engine. More are missed.
@@ -32,6 +33,8 @@ const GONE_AFTER: Duration = Duration::from_secs(5);
 const COUNTED: u32 = 16 * 1024;
 /// How long to wait before a connection is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
+/// How long whoever goes waits at most until all is told.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
 
 const NOTIFY: &str = "SELECT pg_notify($1, message) FROM unnest($2::text[]) AS message";
 
@@ -96,20 +99,25 @@ impl Shares {
 #[derive(Debug, Default)]
 struct Present {
     we: Option<Instant>,
-    others: Option<Instant>,
+    /// By their names.
+    others: HashMap<u64, Instant>,
     shares: Shares,
     /// Something was not told, because nobody was there.
     is_untold: bool,
 }
 
-fn is_recent(heard: Option<Instant>) -> bool {
-    heard.is_some_and(|heard| heard.elapsed() < GONE_AFTER)
+fn is_recent(heard: Instant) -> bool {
+    heard.elapsed() < GONE_AFTER
 }
 
 impl Present {
+    fn are_others_there(&self) -> bool {
+        self.others.values().copied().any(is_recent)
+    }
+
     /// Whether something need be told: to others, or if we cannot hear who is there, since we do not hear ourselves.
     fn is_to_be_told(&mut self) -> bool {
-        let is_to_be_told = is_recent(self.others) || !is_recent(self.we);
+        let is_to_be_told = self.are_others_there() || !self.we.is_some_and(is_recent);
         self.is_untold |= !is_to_be_told;
         is_to_be_told
     }
@@ -119,11 +127,18 @@ impl Present {
         self.we = Some(Instant::now());
     }
 
+    /// Forgets who is gone, and says whether anybody is.
+    fn forget_gone(&mut self) -> bool {
+        let known = self.others.len();
+        self.others.retain(|_, heard| is_recent(*heard));
+        self.others.len() < known
+    }
+
     /// One of the others was heard, and so many news of it. Gives what that one is to be told, if nobody was there before.
-    fn hear_other(&mut self, news: usize) -> Option<Vec<Told>> {
+    fn hear_other(&mut self, name: u64, news: usize) -> Option<Vec<Told>> {
         self.shares.count(0, news);
-        let is_first = !is_recent(self.others);
-        self.others = Some(Instant::now());
+        let is_first = !self.are_others_there();
+        self.others.insert(name, Instant::now());
         let is_untold = std::mem::take(&mut self.is_untold);
         is_first.then(|| if is_untold { vec![Told::Here, Told::Missed] } else { vec![Told::Here] })
     }
@@ -147,10 +162,23 @@ fn lock(present: &SyncMutex<Present>) -> MutexGuard<'_, Present> {
     present.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What is to be told, and who waits until it was.
+#[derive(Debug)]
+struct Telling {
+    told: Vec<Told>,
+    done: Option<oneshot::Sender<()>>,
+}
+
+impl Telling {
+    const fn of(told: Vec<Told>) -> Self {
+        Self { told, done: None }
+    }
+}
+
 /// What was heard and is to be told.
 #[derive(Debug)]
 pub(crate) struct Grapevine {
-    telling: mpsc::UnboundedSender<Vec<Told>>,
+    telling: mpsc::UnboundedSender<Telling>,
     heard: Mutex<mpsc::Receiver<Vec<News>>>,
     has_missed: Arc<AtomicBool>,
     present: Arc<SyncMutex<Present>>,
@@ -186,7 +214,7 @@ impl Grapevine {
     /// Counts appends of others that nobody made.
     #[cfg(test)]
     pub(crate) fn hear_of(&self, appends: usize) {
-        lock(&self.present).hear_other(appends);
+        lock(&self.present).hear_other(0, appends);
     }
 
     /// Tells the others, soon.
@@ -195,15 +223,25 @@ impl Grapevine {
         present.shares.count(told.len(), 0);
         if present.is_to_be_told() {
             // When the store is closed nobody need know.
-            _ = self.telling.send(told);
+            _ = self.telling.send(Telling::of(told));
         }
+    }
+
+    /// Waits until all is told, as far as the database is there for it.
+    pub(crate) async fn flush(&self) {
+        // Somebody may be there who has not been heard yet.
+        let is_untold = std::mem::take(&mut lock(&self.present).is_untold);
+        let told = if is_untold { vec![Told::Missed] } else { Vec::new() };
+        let (done, is_done) = oneshot::channel();
+        _ = self.telling.send(Telling { told, done: Some(done) });
+        _ = timeout(LAST_WORDS_MAX, is_done).await;
     }
 
     /// Whether others append as much as half of what we do, or more.
     pub(crate) fn are_others_busy(&self) -> bool {
         let present = lock(&self.present);
         let Shares { ours, others } = present.shares;
-        is_recent(present.others) && others > 0 && others >= ours / 2
+        present.are_others_there() && others > 0 && others >= ours / 2
     }
 
     /// Waits for what another has told.
@@ -219,22 +257,24 @@ impl Grapevine {
 }
 
 /// Tells what waits, all at once, for as long as the store is there.
-async fn tell(connector: Arc<Connector>, mut told: mpsc::UnboundedReceiver<Vec<Told>>, name: Name) {
+async fn tell(connector: Arc<Connector>, mut told: mpsc::UnboundedReceiver<Telling>, name: Name) {
     let mut connection: Option<Connection> = None;
     let mut ticks = interval(HERE_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let mut waiting = tokio::select! {
+        let first = tokio::select! {
             told = told.recv() => match told {
                 Some(told) => told,
                 None => return,
             },
-            _ = ticks.tick() => vec![Told::Here],
+            _ = ticks.tick() => Telling::of(vec![Told::Here]),
         };
+        let (mut waiting, mut done) = (first.told, Vec::from_iter(first.done));
         while let Ok(more) = told.try_recv() {
-            waiting.extend(more);
+            waiting.extend(more.told);
+            done.extend(more.done);
         }
-        loop {
+        while !waiting.is_empty() {
             let telling = async {
                 let open = match connection.take().filter(|open| !open.is_closed()) {
                     Some(open) => open,
@@ -245,14 +285,20 @@ async fn tell(connector: Arc<Connector>, mut told: mpsc::UnboundedReceiver<Vec<T
                 Ok::<_, Failure>(())
             };
             if telling.await.is_ok() {
-                sleep(PAUSE).await;
                 break;
             }
             // Whether it was told is not known, and more will have come when it can be.
-            while told.try_recv().is_ok() {}
+            while let Ok(more) = told.try_recv() {
+                done.extend(more.done);
+            }
             waiting = vec![Told::Missed];
             sleep(AGAIN).await;
         }
+        for done in done {
+            // Whoever waited may have gone.
+            _ = done.send(());
+        }
+        sleep(PAUSE).await;
     }
 }
 
@@ -287,7 +333,7 @@ struct Listener {
     hearing: mpsc::Sender<Vec<News>>,
     has_missed: Arc<AtomicBool>,
     present: Arc<SyncMutex<Present>>,
-    telling: mpsc::UnboundedSender<Vec<Told>>,
+    telling: mpsc::UnboundedSender<Telling>,
 }
 
 impl Listener {
@@ -329,8 +375,13 @@ impl Listener {
 
     fn hear(&self, message: &str) {
         let mut lines = message.lines();
+        // Who has died, or was asleep, may have written what nobody has heard of. We hear ourselves every second at least.
+        if lock(&self.present).forget_gone() {
+            self.pass_on(vec![News::Missed]);
+        }
+        let name = lines.next().and_then(|line| line.parse().ok());
         // What we have told is known here.
-        if lines.next().and_then(|line| line.parse().ok()) == Some(self.name.0) {
+        if name == Some(self.name.0) {
             return lock(&self.present).hear_us();
         }
         let mut news: Vec<News> =
@@ -338,8 +389,8 @@ impl Listener {
         // However much of it is not known here, it is looked for once.
         news.dedup();
         // Whoever has come need not wait until he knows of us.
-        if let Some(greeting) = lock(&self.present).hear_other(news.len()) {
-            _ = self.telling.send(greeting);
+        if let Some(greeting) = lock(&self.present).hear_other(name.unwrap_or_default(), news.len()) {
+            _ = self.telling.send(Telling::of(greeting));
         }
         self.pass_on(news);
     }
@@ -362,13 +413,13 @@ mod tests {
         let mut present = Present::default();
         assert!(present.is_to_be_told(), "who does not hear himself may not hear others");
         present.hear_us();
-        assert_eq!(present.hear_other(0), Some(vec![Told::Here]), "nothing is untold");
-        assert!(present.is_to_be_told() && present.hear_other(0).is_none());
+        assert_eq!(present.hear_other(2, 0), Some(vec![Told::Here]), "nothing is untold");
+        assert!(present.is_to_be_told() && present.hear_other(2, 0).is_none());
         tokio::time::advance(GONE_AFTER).await;
         assert!(present.is_to_be_told());
         present.hear_us();
         assert!(!present.is_to_be_told(), "the others are gone");
-        assert_eq!(present.hear_other(0), Some(vec![Told::Here, Told::Missed]));
+        assert_eq!(present.hear_other(2, 0), Some(vec![Told::Here, Told::Missed]));
         assert!(present.is_to_be_told());
     }
 
@@ -402,6 +453,52 @@ mod tests {
         let reached = News::Reached { thread: Incarnation(7), tail: 8 };
         assert_eq!(heard.try_recv(), Ok(vec![reached, News::Missed]));
         assert!(heard.try_recv().is_err(), "we have told the first ourselves");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_whoever_is_heard_no_more_something_may_be_missed() {
+        let ((hearing, mut heard), (telling, _greetings)) = (mpsc::channel(9), mpsc::unbounded_channel());
+        let (has_missed, present) = Default::default();
+        let listener = Listener { name: Name(1), hearing, has_missed, present, telling };
+        let second = Duration::from_secs(1);
+        listener.hear("2\n\"here\"");
+        listener.hear("3\n\"here\"");
+        for _ in 0..GONE_AFTER.as_secs() {
+            assert!(heard.try_recv().is_err(), "all are there");
+            tokio::time::advance(second).await;
+            listener.hear("3\n\"here\"");
+        }
+        assert_eq!(heard.try_recv(), Ok(vec![News::Missed]), "the other is gone");
+        for _ in 0..GONE_AFTER.as_secs() {
+            assert!(heard.try_recv().is_err(), "that was said");
+            tokio::time::advance(second).await;
+            listener.hear("1\n\"here\"");
+        }
+        assert_eq!(heard.try_recv(), Ok(vec![News::Missed]), "all are gone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_goes_says_what_was_told_to_nobody_and_waits_for_it_but_not_for_ever() {
+        let (telling, mut told) = mpsc::unbounded_channel();
+        let grapevine = Grapevine { telling, ..Grapevine::silent() };
+        lock(&grapevine.present).hear_us();
+        grapevine.tell(vec![Told::Here]);
+        assert!(told.try_recv().is_err(), "nobody is there");
+        for last_words in [vec![Told::Missed], Vec::new()] {
+            let (begun, is_told) = (Instant::now(), AtomicBool::new(false));
+            let telling = async {
+                let Telling { told, done } = told.recv().await.unwrap();
+                assert_eq!(told, last_words);
+                sleep(Duration::from_millis(7)).await;
+                is_told.store(true, Ordering::Relaxed);
+                done.unwrap().send(()).unwrap();
+            };
+            tokio::join!(grapevine.flush(), telling);
+            assert!(is_told.into_inner() && begun.elapsed() < LAST_WORDS_MAX);
+        }
+        let begun = Instant::now();
+        grapevine.flush().await;
+        assert_eq!(begun.elapsed(), LAST_WORDS_MAX);
     }
 
     #[test]

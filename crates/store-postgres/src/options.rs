@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{ChannelBinding, Host, SslMode, SslNegotiation, TargetSessionAttrs};
 
 /// The schema that everything is in, unless the URL says another.
 const SCHEMA: &str = "threadline";
@@ -36,7 +36,7 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Reads a URL such as `postgres://user:password@host:5432/database`. Beside what libpq knows, it may say `schema`.
+    /// Reads a URL such as `postgres://user:password@host:5432/database`. It may say what tokio-postgres knows, and `schema`.
     ///
     /// # Errors
     /// If it is none, or says something that is not known.
@@ -64,13 +64,23 @@ impl PostgresOptions {
         let url = if rest.is_empty() { place.to_owned() } else { format!("{place}?{}", rest.join("&")) };
         let mut config: Config =
             url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(said(&error)))?;
+        let cannot = |what: &str| Err(OpenError::Url(what.to_owned()));
+        // It would be refused by each connection, whatever the server can.
+        if config.get_channel_binding() == ChannelBinding::Require {
+            return cannot(
+                "channel_binding=require cannot be had: the certificate is checked instead, with sslmode=verify-full",
+            );
+        }
+        if config.get_ssl_negotiation() == SslNegotiation::Direct {
+            return cannot(
+                "sslnegotiation=direct cannot be had: TLS is begun as by PostgreSQL 16 and before",
+            );
+        }
         let trust = match (mode.as_str(), root) {
             ("disable", _) | ("prefer" | "require", None) => Trust::Anybody,
             ("require" | "verify-full", Some(root)) => Trust::File(root),
             ("verify-full", None) => Trust::System,
-            ("prefer", Some(_)) => {
-                return Err(OpenError::Url("sslrootcert needs sslmode=verify-full".to_owned()));
-            }
+            ("prefer", Some(_)) => return cannot("sslrootcert needs sslmode=verify-full"),
             (other, _) => {
                 let known = "disable, prefer, require, verify-full";
                 return Err(OpenError::Url(format!("sslmode is unknown. given={other}, known={known}")));
@@ -145,6 +155,12 @@ mod tests {
         let options = PostgresOptions::new("postgres://u:secret@db:1/x?schema=s&sslmode=disable").unwrap();
         assert_eq!(options.shown(), "postgres://u@db:1/x?schema=s");
         assert!(!format!("{options:?}").contains("secret"));
+        // As the documentation has them.
+        let names = "user=u&password=p&dbname=d&host=h&hostaddr=127.0.0.1&port=1&options=-ca%3Db&connect_timeout=2&keepalives=1&\
+            keepalives_retries=2&load_balance_hosts=random&channel_binding=prefer&sslnegotiation=postgres&target_session_attrs=any&\
+            application_name=a&keepalives_idle=1&keepalives_interval=1&tcp_user_timeout=1";
+        let options = PostgresOptions::new(&format!("postgres://?{names}")).unwrap();
+        assert_eq!(options.shown(), "postgres://u@h:1/d?schema=threadline");
         let options = PostgresOptions::new("postgresql://h/x").unwrap();
         assert_eq!((options.schema.as_str(), options.config.get_ssl_mode()), ("threadline", SslMode::Prefer));
         for (mode, root, trust) in [
@@ -166,6 +182,12 @@ mod tests {
             ("postgres://h/x?schema=a%22b", "schema"),
             ("postgres://h/x?colour=red", "colour"),
             ("postgres://h/x?sslrootcert=f", "verify-full"),
+            ("postgres://h/x?channel_binding=require&sslmode=require", "verify-full"),
+            ("postgres://h/x?sslnegotiation=direct&sslmode=require", "sslnegotiation"),
+            ("postgres://h/x?sslmode=verify-ca", "given=verify-ca"),
+            ("postgres://h/x?sslcert=f", "sslcert"),
+            ("postgres://h/x?passfile=f", "passfile"),
+            ("postgres://h/x?service=s", "service"),
         ] {
             let error = PostgresOptions::new(url).unwrap_err().to_string();
             assert!(error.contains(said), "{url}: {error}");

@@ -39,7 +39,7 @@ struct Unsealed {
 impl PostgresStore {
     /// Packs what can be packed.
     pub(crate) async fn seal(&self) -> Result<(), Error> {
-        self.check_open()?;
+        self.health.check_open()?;
         let lane = self.slow_lane().await?;
         let after = i64::try_from(self.options.seal_after.as_millis()).unwrap_or(i64::MAX);
         // A run that cannot be packed stays as it is, and is passed by.
@@ -53,67 +53,67 @@ impl PostgresStore {
                 let [thread, run, thread_first, first, last, ended] =
                     [0, 1, 2, 3, 4, 5].map(|column| row.get::<_, i64>(column));
                 passed = (ended, thread, run);
-                seal_run(&lane, &Unsealed { thread, run, thread_first, first, last }).await?;
+                self.seal_run(&lane, &Unsealed { thread, run, thread_first, first, last }).await?;
             }
             if rows.len() < count(RUNS_MAX) {
                 return Ok(());
             }
         }
     }
+
+    /// Packs a run piece by piece, until something happens to it, somebody else packs it, or it cannot be read.
+    async fn seal_run(&self, lane: &Connection, run: &Unsealed) -> Result<(), Error> {
+        let mut since = run.first;
+        loop {
+            let rows = lane
+                .query(ROWS, &[&run.thread, &run.run, &since, &run.last, &ROWS_MAX, &BYTES_MAX])
+                .await
+                .map_err(Failure::of_read)?;
+            let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(5).len()).sum();
+            // Less than was asked for is all that there is.
+            let is_last = rows.len() < count(ROWS_MAX) && bytes < count(BYTES_MAX);
+            let heads: Vec<BatchHead> = rows.iter().map(batch_head).collect();
+            let until = match heads.last().filter(|_| !is_last) {
+                Some(head) => head.end().cast_signed(),
+                None => run.last,
+            };
+            let Some(packed) = packed(&rows) else { return Ok(()) };
+            let seen_firsts: Vec<i64> = heads.iter().map(|head| head.first.cast_signed()).collect();
+            let seen_counts: Vec<i32> = heads.iter().map(|head| head.count.cast_signed()).collect();
+            let firsts: Vec<i64> = packed.iter().map(|row| row.first).collect();
+            let counts: Vec<i32> = packed.iter().map(|row| row.count).collect();
+            let times: Vec<i64> = packed.iter().map(|row| row.time).collect();
+            let bodies: Vec<&[u8]> = packed.iter().map(|row| &row.body[..]).collect();
+            let sealed = lane
+                .query_one(
+                    SEAL,
+                    &[
+                        &run.thread,
+                        &run.run,
+                        &run.thread_first,
+                        &run.last,
+                        &since,
+                        &until,
+                        &seen_firsts,
+                        &seen_counts,
+                        &firsts,
+                        &counts,
+                        &times,
+                        &bodies,
+                    ],
+                )
+                .await
+                .map_err(|failure| self.not_written(failure))?;
+            if is_last || !sealed.get::<_, bool>(0) {
+                return Ok(());
+            }
+            since = until;
+        }
+    }
 }
 
 fn count(most: i64) -> usize {
     usize::try_from(most).unwrap_or(usize::MAX)
-}
-
-/// Packs a run piece by piece, until something happens to it, somebody else packs it, or it cannot be read.
-async fn seal_run(lane: &Connection, run: &Unsealed) -> Result<(), Error> {
-    let mut since = run.first;
-    loop {
-        let rows = lane
-            .query(ROWS, &[&run.thread, &run.run, &since, &run.last, &ROWS_MAX, &BYTES_MAX])
-            .await
-            .map_err(Failure::of_read)?;
-        let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(5).len()).sum();
-        // Less than was asked for is all that there is.
-        let is_last = rows.len() < count(ROWS_MAX) && bytes < count(BYTES_MAX);
-        let heads: Vec<BatchHead> = rows.iter().map(batch_head).collect();
-        let until = match heads.last().filter(|_| !is_last) {
-            Some(head) => head.end().cast_signed(),
-            None => run.last,
-        };
-        let Some(packed) = packed(&rows) else { return Ok(()) };
-        let seen_firsts: Vec<i64> = heads.iter().map(|head| head.first.cast_signed()).collect();
-        let seen_counts: Vec<i32> = heads.iter().map(|head| head.count.cast_signed()).collect();
-        let firsts: Vec<i64> = packed.iter().map(|row| row.first).collect();
-        let counts: Vec<i32> = packed.iter().map(|row| row.count).collect();
-        let times: Vec<i64> = packed.iter().map(|row| row.time).collect();
-        let bodies: Vec<&[u8]> = packed.iter().map(|row| &row.body[..]).collect();
-        let sealed = lane
-            .query_one(
-                SEAL,
-                &[
-                    &run.thread,
-                    &run.run,
-                    &run.thread_first,
-                    &run.last,
-                    &since,
-                    &until,
-                    &seen_firsts,
-                    &seen_counts,
-                    &firsts,
-                    &counts,
-                    &times,
-                    &bodies,
-                ],
-            )
-            .await
-            .map_err(Failure::of_write)?;
-        if is_last || !sealed.get::<_, bool>(0) {
-            return Ok(());
-        }
-        since = until;
-    }
 }
 
 struct Packed {

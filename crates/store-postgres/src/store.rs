@@ -2,7 +2,8 @@
 
 use crate::clock::DatabaseClock;
 use crate::committer::{COMMITTERS, Committer};
-use crate::connection::{Connection, Connector, Failure};
+use crate::connection::{Connection, Failure};
+use crate::health::Health;
 use crate::lanes::Lanes;
 use crate::news::{Grapevine, Told};
 use crate::open::{OpenError, Opened as Database, open};
@@ -10,8 +11,8 @@ use crate::options::PostgresOptions;
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use threadline_log::clock::Clock;
 use threadline_log::kin::{Kin, Sought};
@@ -20,14 +21,9 @@ use threadline_log::store::{Append, Appending, Claim, News, OpenRun, Opened, Pag
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
 use threadline_log::{Checkpoint, Epoch, Error, Incarnation, RunNo, Scope, Store, ThreadKey, Timestamp};
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval};
 
-/// How often the database is asked whether it is there, and what time it is.
-const LOOK: Duration = Duration::from_millis(500);
 /// How often runs are looked for that can be sealed.
 const TIDY_EVERY: Duration = Duration::from_secs(10);
-/// How long the answer to that may take.
-const LOOK_MAX: Duration = Duration::from_secs(3);
 
 /// A store in a PostgreSQL database, which other processes may write at the same time.
 #[derive(Debug)]
@@ -37,22 +33,10 @@ pub struct PostgresStore {
     pub(crate) committer: Arc<Committer>,
     grapevine: Arc<Grapevine>,
     clock: Arc<DatabaseClock>,
-    state: Arc<Mutex<State>>,
+    pub(crate) health: Arc<Health>,
     tokens: AtomicI64,
     /// Ended when the store is dropped.
     _tasks: JoinSet<()>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    is_closed: bool,
-    /// Why the database cannot be used, when it could not the last time.
-    away: Option<String>,
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // Nothing here panics half way.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl PostgresStore {
@@ -64,16 +48,17 @@ impl PostgresStore {
         let Database { connector, clock } = open(options).await?;
         let mut tasks = JoinSet::new();
         let grapevine = Arc::new(Grapevine::begin(&connector, &mut tasks));
-        let committer = Arc::new(Committer::new(options.hold_back, Arc::clone(&grapevine)));
+        let health = Arc::<Health>::default();
+        let committer = Committer::new(options.hold_back, Arc::clone(&grapevine), Arc::clone(&health));
+        let committer = Arc::new(committer);
         for _ in 0..COMMITTERS {
             tasks.spawn(Arc::clone(&committer).work(Arc::clone(&connector)));
         }
         let lanes = Arc::new(Lanes::new(Arc::clone(&connector)));
-        let state = Arc::new(Mutex::new(State::default()));
-        tasks.spawn(watch(connector, Arc::clone(&clock), Arc::clone(&state)));
+        tasks.spawn(Arc::clone(&health).watch(connector, Arc::clone(&clock)));
         let options = options.clone();
         let tokens = AtomicI64::new(first_token());
-        Ok(Self { lanes, options, committer, grapevine, clock, state, tokens, _tasks: tasks })
+        Ok(Self { lanes, options, committer, grapevine, clock, health, tokens, _tasks: tasks })
     }
 
     /// Tells the database's time, by which leases are decided.
@@ -84,32 +69,26 @@ impl PostgresStore {
 
     /// A connection for who reads.
     pub(crate) async fn reading_lane(&self) -> Result<Arc<Connection>, Error> {
-        // Whoever asks while it is away is told at once.
-        if let Some(away) = lock(&self.state).away.clone() {
-            return Err(Error::Unavailable(away));
-        }
+        self.health.check_there()?;
         self.lanes.lane().await.map_err(Failure::of_read)
     }
 
     /// A connection for who writes.
     pub(crate) async fn writing_lane(&self) -> Result<Arc<Connection>, Error> {
-        self.check_open()?;
+        self.health.check_open()?;
         self.reading_lane().await
     }
 
     /// A connection for what may take long.
     pub(crate) async fn slow_lane(&self) -> Result<Arc<Connection>, Error> {
-        if let Some(away) = lock(&self.state).away.clone() {
-            return Err(Error::Unavailable(away));
-        }
+        self.health.check_there()?;
         self.lanes.slow_lane().await.map_err(Failure::of_read)
     }
 
-    pub(crate) fn check_open(&self) -> Result<(), Error> {
-        if lock(&self.state).is_closed {
-            return Err(Error::Unavailable("the store is closed".to_owned()));
-        }
-        Ok(())
+    /// What a write that failed means for whoever asked, and for others.
+    pub(crate) fn not_written(&self, failure: Failure) -> Error {
+        self.health.note(&failure);
+        failure.of_write()
     }
 
     pub(crate) fn tell(&self, told: Vec<Told>) {
@@ -128,33 +107,6 @@ fn first_token() -> i64 {
     // Without chance others may have the same, which matters only if they have written to the same run and an answer is lost.
     _ = getrandom::fill(&mut bytes);
     i64::from_le_bytes(bytes)
-}
-
-/// Looks whether the database is there, and what time it has, on a connection that nobody else is busy with.
-async fn watch(connector: Arc<Connector>, clock: Arc<DatabaseClock>, state: Arc<Mutex<State>>) {
-    let mut ticks = interval(LOOK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut connection: Option<Connection> = None;
-    loop {
-        ticks.tick().await;
-        let looked = async {
-            let open = match connection.take().filter(|open| !open.is_closed()) {
-                Some(open) => open,
-                None => connector.connect_for(LOOK_MAX).await?,
-            };
-            clock.synchronise(&open).await?;
-            connection = Some(open);
-            Ok::<_, Failure>(())
-        };
-        let away = looked.await.err().map(|failure| format!("the database: {failure}"));
-        let mut state = lock(&state);
-        match (&state.away, &away) {
-            (None, Some(away)) => tracing::error!(away, "the database cannot be used"),
-            (Some(_), None) => tracing::warn!("the database can be used again"),
-            _ => {}
-        }
-        state.away = away;
-    }
 }
 
 #[async_trait]
@@ -282,8 +234,7 @@ impl Store for PostgresStore {
     }
 
     fn trouble(&self) -> Option<String> {
-        let state = lock(&self.state);
-        if state.is_closed { Some("the store is closed".to_owned()) } else { state.away.clone() }
+        self.health.trouble()
     }
 
     fn ailments(&self) -> Vec<String> {
@@ -295,7 +246,8 @@ impl Store for PostgresStore {
     }
 
     async fn close(&self) {
-        lock(&self.state).is_closed = true;
+        self.health.close();
         self.committer.close().await;
+        self.grapevine.flush().await;
     }
 }

@@ -73,7 +73,8 @@ pub(crate) fn label_pair(label: &str, value: &str) -> String {
 impl PostgresStore {
     /// Does something that has one row as its answer.
     async fn write(&self, sql: &'static str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Row, Error> {
-        self.writing_lane().await?.query_one(sql, parameters).await.map_err(Failure::of_write)
+        let answer = self.writing_lane().await?.query_one(sql, parameters).await;
+        answer.map_err(|failure| self.not_written(failure))
     }
 
     /// The same for what knows itself again by its token: if the answer is lost, it is asked for once more, when nobody can be doing it any more.
@@ -81,7 +82,7 @@ impl PostgresStore {
         let lane = self.writing_lane().await?;
         let lost = match lane.query_one(sql, parameters).await {
             Err(lost @ Failure::Lost(_)) => lost,
-            answer => return answer.map_err(Failure::of_write),
+            answer => return answer.map_err(|failure| self.not_written(failure)),
         };
         let again = async {
             let other = self.lanes.lane().await?;
@@ -91,7 +92,10 @@ impl PostgresStore {
         match again.await {
             // What has become of the first is not known.
             Err(Failure::Unreachable(_)) => Err(lost.of_write()),
-            Err(failure @ Failure::Refused { .. }) => Err(Failure::Lost(failure.to_string()).of_write()),
+            Err(failure @ Failure::Refused { .. }) => {
+                self.health.note(&failure);
+                Err(Failure::Lost(failure.to_string()).of_write())
+            }
             answer => answer.map_err(Failure::of_write),
         }
     }
@@ -102,8 +106,9 @@ impl PostgresStore {
         sql: &'static str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Row, Error> {
-        self.check_open()?;
-        self.slow_lane().await?.query_one(sql, parameters).await.map_err(Failure::of_write)
+        self.health.check_open()?;
+        let answer = self.slow_lane().await?.query_one(sql, parameters).await;
+        answer.map_err(|failure| self.not_written(failure))
     }
 
     pub(crate) async fn open_a_run(&self, open: OpenRun) -> Result<Opened, Error> {
@@ -233,7 +238,7 @@ impl PostgresStore {
             let described = lane
                 .query_one(DESCRIBE, &[&id, &known, &metadata, &archived, &agent, &labels, &words, &time.0])
                 .await
-                .map_err(Failure::of_write)?;
+                .map_err(|failure| self.not_written(failure))?;
             // If not, somebody else has described it meanwhile.
             if described.get(0) {
                 self.tell(vec![Told::Changed(thread.clone())]);

@@ -1,7 +1,10 @@
 //! Rows that were changed by somebody else are noticed.
 
-use crate::place::{Place, append, open_run, texts, thread};
-use threadline_log::{Error, Store};
+use crate::place::{Place, append, open_run, opening, texts, thread};
+use bytes::Bytes;
+use threadline_log::run::{RunEnd, RunLineage, RunStatus};
+use threadline_log::store::OpenRun;
+use threadline_log::{Checkpoint, Error, Store};
 
 #[tokio::test]
 async fn a_damaged_row_is_never_served_and_harms_no_other_thread() {
@@ -23,4 +26,49 @@ async fn a_damaged_row_is_never_served_and_harms_no_other_thread() {
     // It goes on, and what cannot be read is not packed.
     append(&store, &damaged, "more").await.expect("appended");
     store.tidy().await.expect("tidied");
+}
+
+#[tokio::test]
+async fn a_flipped_bit_of_a_request_or_a_checkpoint_is_never_served() {
+    let place = Place::new();
+    let (store, thread, now) = (place.instance().await, thread("t"), threadline_log::Timestamp(1));
+    let end = RunEnd {
+        status: RunStatus::Finished,
+        outcome: None,
+        error_code: None,
+        usage: None,
+        interrupts: Vec::new(),
+    };
+    let request = Bytes::from_static(br#"{"said":"{1}"}"#);
+    let open = OpenRun { request: request.clone(), end: Some(end), ..opening(&thread, now) };
+    let run = store.open_run(open).await.expect("a run").run;
+    let checkpoint = Checkpoint {
+        run,
+        version: 1,
+        stands_alone: false,
+        delta: Bytes::from_static(br#"{"delta":"{1}"}"#),
+        full: Some(Bytes::from_static(br#"{"messages":["{1}"]}"#)),
+        chained: None,
+        lineage: RunLineage::default(),
+    };
+    store.put_checkpoint(&thread, checkpoint.clone(), now).await.expect("kept");
+    let all = async || (store.request(&thread, run).await, store.checkpoint(&thread, run).await);
+    let inside = place.inside().await;
+    for (table, column) in [("request", "body"), ("checkpoint", "delta"), ("checkpoint", "whole")] {
+        // A text so short is in its frame as it is.
+        let at = format!("position('{{1}}'::bytea IN {column})");
+        let flip =
+            format!("UPDATE {table} SET {column} = set_byte({column}, {at}, get_byte({column}, {at}) # 1)");
+        assert_eq!(inside.execute(&flip, &[]).await.expect("a bit is flipped"), 1);
+        let (found_request, found_checkpoint) = all().await;
+        let error = match table {
+            "request" => found_request.map(drop),
+            _ => found_checkpoint.map(drop),
+        };
+        let error = error.expect_err(column);
+        assert!(matches!(&error, Error::Corrupt { place, .. } if place.contains("run=0")), "{error}");
+        let mend = flip.replace("'{1}'", "'{0}'");
+        assert_eq!(inside.execute(&mend, &[]).await.expect("it is mended"), 1);
+        assert_eq!(all().await, (Ok(request.clone()), Ok(Some(checkpoint.clone()))));
+    }
 }

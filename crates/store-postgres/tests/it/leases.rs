@@ -55,6 +55,32 @@ async fn a_database_whose_clock_jumps_gives_runs_away_and_fences_their_writers()
     assert_eq!(texts(&owner, &thread).await.expect("read"), ["start", "before"]);
 }
 
+/// Whoever died before cannot be told from who goes on, until the database's clock has come so far again. Who insists ends the run all the same.
+#[tokio::test]
+async fn a_database_whose_clock_jumps_back_keeps_the_runs_of_the_dead_for_as_long() {
+    let place = Place::new();
+    let (owner, other) = (place.instance().await, place.instance().await);
+    let [dead, alive] = [thread("dead"), thread("alive")];
+    let run = open_run(&owner, &dead).await.run;
+    open_run(&owner, &alive).await;
+    let jump = "CREATE OR REPLACE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS \
+        $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 3600000 $$";
+    place.inside().await.batch_execute(jump).await.expect("the clock jumps");
+    let later = Timestamp(other.clock().now().0 + HOUR_MS / 2);
+    assert_eq!(other.expired(later).await, Ok(Vec::new()));
+    let claim = Claim::TakeOver(Timestamp(later.0 + 60_000));
+    let taken = other.claim(&dead, run, Epoch(1), claim, later).await;
+    assert!(matches!(taken, Err(Error::RunActive(_))), "{taken:?}");
+    // A lease that is renewed is one by the new time, whoever asks by the old.
+    let renewal = Claim::Renew(Timestamp(later.0 + 6_000));
+    owner.claim(&alive, run, Epoch(1), renewal, later).await.expect("renewed");
+    let said: i64 = place.inside().await.query_one("SELECT now_ms()", &[]).await.expect("a time").get(0);
+    let until = other.run(&alive, run).await.expect("a run").lease_until.0;
+    assert!(until <= said + 6_000, "{} ms", until - said);
+    let claim = Claim::Seize(Timestamp(later.0 + 60_000));
+    assert_eq!(other.claim(&dead, run, Epoch(1), claim, later).await, Ok(Epoch(2)));
+}
+
 #[tokio::test]
 async fn instances_have_one_time() {
     let place = Place::new();

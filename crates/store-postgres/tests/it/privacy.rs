@@ -47,6 +47,10 @@ async fn a_connection_is_as_private_as_it_is_asked_to_be() {
     }
     let other = open(&postgres, "127.0.0.1", &root("other-ca.pem")).await.expect_err("nobody vouches for it");
     assert!(other.to_string().contains("certificate"), "{other}");
+    // The same server, asked for by another name.
+    let elsewhere = format!("{}&hostaddr=127.0.0.1", root("ca.pem"));
+    let named = open(&postgres, "elsewhere.example", &elsewhere).await.expect_err("it is somebody else");
+    assert!(named.to_string().contains("not valid for name"), "{named}");
     let missing = open(&postgres, "127.0.0.1", &root("missing.pem")).await.expect_err("no certificates");
     assert!(matches!(missing, OpenError::Certificates(_)), "{missing}");
 }
