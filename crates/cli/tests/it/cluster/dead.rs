@@ -1,5 +1,6 @@
-//! P7: an instance is killed while it executes runs.
+//! P6, P7: an instance is killed while it executes runs, and while clients append.
 
+use super::appending::Appending;
 use super::instances::{Cluster, INSTANCES, Lease};
 use super::round::{Round, Struck, Tally};
 use super::rounds;
@@ -8,17 +9,24 @@ use tokio::time::Instant;
 
 async fn kill(lease: Lease, rounds: u32) {
     let mut cluster = Cluster::start(lease).await;
-    let (mut random, mut tally) = (Random::new(7), Tally::default());
+    let (mut random, mut tally, mut repeated, mut struck) = (Random::new(7), Tally::default(), 0, 0);
     for number in 0..rounds {
         let victim = number as usize % INSTANCES;
+        let appending = Appending::begin(&cluster, number);
         let mut round = Round::begin(&cluster, number, Struck::One(victim), &mut random).await;
         let killed = Instant::now();
         cluster.kill(victim);
         let told = round.taken_over(killed).await;
+        let taken_over = Instant::now();
         cluster.start_again(victim);
+        // Whoever was at the one that died has repeated what it said, elsewhere.
+        let appended = appending.end(cluster.client(victim + 1)).await;
+        repeated += appended.iter().map(|one| one.repeated).sum::<usize>();
+        struck += appended.iter().filter(|one| one.was_struck(killed, taken_over)).count();
         round.end(&cluster, told).await.iter().for_each(|seen| tally.add_as_struck(seen));
     }
-    tally.print(&format!("{rounds} kills"));
+    tally.print(&format!("{rounds} kills, {struck} appends were under way, {repeated} were repeated"));
+    assert!(struck > 0 || rounds == 1, "nobody ever appended at an instance that died");
     cluster.stop().await;
 }
 
