@@ -1,6 +1,7 @@
 //! What other processes do to a store that several share, told to those who follow threads and lists here.
 
 use crate::engine::{Engine, ThreadChange};
+use crate::error::Error;
 use crate::names::Incarnation;
 use crate::store::{News, Shared};
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ impl Engine {
     /// Hears what others do to the store, for as long as it is polled. Of a store that a process has alone there is nothing to hear.
     ///
     /// News travels beside the log and may be lost, so that the tails of all threads that are followed are looked at as well. If that
-    /// fails for some seconds, whoever follows is cut off with [`Error::Unavailable`](crate::Error::Unavailable).
+    /// fails for some seconds, whoever follows is cut off with [`Error::Unavailable`], and whoever shows a list is told [`ThreadChange::Missed`].
     pub async fn listen(&self) {
         let Some(shared) = self.store().shared() else { return pending().await };
         let missed = Notify::new();
@@ -55,14 +56,19 @@ impl Engine {
                 _ = ticks.tick() => {}
             }
             let followed = self.tails().followed();
-            if followed.is_empty() {
-                away = None;
-                continue;
-            }
-            let Ok(tails) = shared.tails(&followed).await else {
-                // It is asked again. Those who follow need not wait for it here: others may reach it.
+            let looked = match followed.as_slice() {
+                // Lists may be shown all the same.
+                [] => {
+                    self.store().trouble().map_or_else(|| Ok(Vec::new()), |why| Err(Error::Unavailable(why)))
+                }
+                followed => shared.tails(followed).await,
+            };
+            let Ok(tails) = looked else {
+                // It is asked again. Those who follow need not wait for it here: others may reach it. Whoever shows a list finds that it
+                // cannot be read.
                 if away.get_or_insert_with(Instant::now).elapsed() >= AWAY_AFTER {
                     self.tails().cut();
+                    self.changed(ThreadChange::Missed);
                 }
                 continue;
             };

@@ -271,7 +271,7 @@ impl Store for MemoryStore {
                 && query.words.as_ref().is_none_or(|words| thread.has_words(words))
         });
         let mut found: Vec<ThreadInfo> = wanted.map(|thread| thread.state.info()).collect();
-        found.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.key.cmp(&b.key)));
+        found.sort_by(|one, other| query.order.compare(one, other));
         found.truncate(query.limit);
         Ok(found)
     }

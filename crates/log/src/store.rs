@@ -296,7 +296,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         bytes_max: usize,
     ) -> Result<Page, Error>;
 
-    /// Threads, the last that was updated first.
+    /// Threads, in the order that is asked for.
     async fn threads(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error>;
 
     /// What a scope keeps, with everything that was durable before the call. It is asked with every write, where there are limits: what

@@ -3,6 +3,7 @@
 use crate::names::{Incarnation, RunNo, ThreadKey, Timestamp};
 use crate::run::RunStatus;
 use serde::{Deserialize, Serialize};
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -111,9 +112,38 @@ impl Usage {
     }
 }
 
-/// Which threads to list. The last that was updated comes first; ties are in order of their names.
+/// In which order threads are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadOrder {
+    /// The last that was updated comes first; ties are in order of their names. Whoever is updated moves to the front: who goes from page
+    /// to page while others write may miss it.
+    #[default]
+    Updated,
+    /// In order of their names, which stay as they are: who goes from page to page gets each thread once that is there all the while,
+    /// whatever is written to it.
+    Name,
+}
+
+impl ThreadOrder {
+    /// Which of two threads comes first.
+    #[must_use]
+    pub fn compare(self, one: &ThreadInfo, other: &ThreadInfo) -> Ordering {
+        self.place(one.updated, &one.key).cmp(&self.place(other.updated, &other.key))
+    }
+
+    fn place(self, updated: Timestamp, key: &ThreadKey) -> (Option<Reverse<Timestamp>>, &ThreadKey) {
+        match self {
+            Self::Updated => (Some(Reverse(updated)), key),
+            Self::Name => (None, key),
+        }
+    }
+}
+
+/// Which threads to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadQuery {
+    /// Which comes first.
+    pub order: ThreadOrder,
     /// Only of this scope's application and user.
     pub scope: Option<crate::names::Scope>,
     /// Only those put away, or only those not.
@@ -130,8 +160,7 @@ pub struct ThreadQuery {
     pub limit: usize,
 }
 
-/// A place in a list of threads that stays right while threads come and go: whoever is updated moves to the front, and is
-/// seen again only by who lists anew.
+/// A place in a list of threads, in either order, that stays right while threads come and go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCursor {
     /// When the last thread of the page was updated.
@@ -149,7 +178,9 @@ impl ThreadQuery {
             && self.archived.is_none_or(|archived| archived == metadata.archived)
             && self.agent.as_ref().is_none_or(|agent| metadata.agent.as_ref() == Some(agent))
             && self.labels.iter().all(|(label, value)| metadata.labels.get(label) == Some(value))
-            && self.after.as_ref().is_none_or(|after| after.precedes(thread))
+            && self.after.as_ref().is_none_or(|after| {
+                self.order.place(after.updated, &after.key) < self.order.place(thread.updated, &thread.key)
+            })
     }
 }
 
@@ -158,11 +189,5 @@ impl ThreadCursor {
     #[must_use]
     pub fn of(thread: &ThreadInfo) -> Self {
         Self { updated: thread.updated, key: thread.key.clone() }
-    }
-
-    /// Whether a thread comes after this place.
-    #[must_use]
-    pub fn precedes(&self, thread: &ThreadInfo) -> bool {
-        (std::cmp::Reverse(self.updated), &self.key) < (std::cmp::Reverse(thread.updated), &thread.key)
     }
 }

@@ -5,7 +5,7 @@ use crate::read::{thread_columns, thread_info};
 use crate::store::PostgresStore;
 use crate::write::label_pair;
 use std::collections::BTreeSet;
-use threadline_log::thread::{ThreadInfo, ThreadQuery};
+use threadline_log::thread::{ThreadInfo, ThreadOrder, ThreadQuery};
 use threadline_log::{Error, search};
 use tokio_postgres::types::ToSql;
 
@@ -36,11 +36,17 @@ macro_rules! without_words {
     };
 }
 
+macro_rules! fitting {
+    () => {
+        " AND ($3::boolean IS NULL OR t.archived = $3) AND ($4::text IS NULL OR t.agent = $4) AND t.labels @> $5"
+    };
+}
+
 macro_rules! filter {
     ($updated:literal) => {
         concat!(
-            " AND ($3::boolean IS NULL OR t.archived = $3) AND ($4::text IS NULL OR t.agent = $4) AND t.labels @> $5 \
-              AND ",
+            fitting!(),
+            " AND ",
             $updated,
             // What an index can begin at.
             " <= coalesce($6, 9223372036854775807) AND ($6::bigint IS NULL OR ",
@@ -73,10 +79,34 @@ macro_rules! list {
     };
 }
 
+/// Names stay as they are, whatever goes on in a thread.
+macro_rules! list_by_name {
+    ($of:ident, $words:ident) => {
+        concat!(
+            "SELECT ",
+            thread_columns!(),
+            " FROM (SELECT * FROM thread AS t WHERE ",
+            $of!(),
+            fitting!(),
+            // What an index can begin at.
+            " AND (t.app, t.owner, t.name) >= (coalesce($7, ''), coalesce($8, ''), coalesce($9, '')) \
+              AND ($6::bigint IS NULL OR (t.app, t.owner, t.name) > ($7, $8, $9))",
+            $words!(),
+            " ORDER BY t.app, t.owner, t.name LIMIT $10) AS t JOIN head AS h ON h.thread = t.id \
+             LEFT JOIN run AS r ON r.thread = t.id AND r.no = t.runs - 1 \
+             ORDER BY t.app, t.owner, t.name"
+        )
+    };
+}
+
 const OF_SCOPE: &str = list!(of_scope, without_words);
 const OF_SCOPE_WITH_WORDS: &str = list!(of_scope, with_words);
 const OF_ALL: &str = list!(of_all, without_words);
 const OF_ALL_WITH_WORDS: &str = list!(of_all, with_words);
+const OF_SCOPE_BY_NAME: &str = list_by_name!(of_scope, without_words);
+const OF_SCOPE_WITH_WORDS_BY_NAME: &str = list_by_name!(of_scope, with_words);
+const OF_ALL_BY_NAME: &str = list_by_name!(of_all, without_words);
+const OF_ALL_WITH_WORDS_BY_NAME: &str = list_by_name!(of_all, with_words);
 
 impl PostgresStore {
     pub(crate) async fn list(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, Error> {
@@ -96,11 +126,15 @@ impl PostgresStore {
         let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
         let words: BTreeSet<String> = words.iter().flat_map(|words| search::words(words)).collect();
         let words: Vec<String> = words.into_iter().collect();
-        let sql = match (query.scope.is_some(), words.is_empty()) {
-            (true, true) => OF_SCOPE,
-            (true, false) => OF_SCOPE_WITH_WORDS,
-            (false, true) => OF_ALL,
-            (false, false) => OF_ALL_WITH_WORDS,
+        let sql = match (query.order, query.scope.is_some(), words.is_empty()) {
+            (ThreadOrder::Updated, true, true) => OF_SCOPE,
+            (ThreadOrder::Updated, true, false) => OF_SCOPE_WITH_WORDS,
+            (ThreadOrder::Updated, false, true) => OF_ALL,
+            (ThreadOrder::Updated, false, false) => OF_ALL_WITH_WORDS,
+            (ThreadOrder::Name, true, true) => OF_SCOPE_BY_NAME,
+            (ThreadOrder::Name, true, false) => OF_SCOPE_WITH_WORDS_BY_NAME,
+            (ThreadOrder::Name, false, true) => OF_ALL_BY_NAME,
+            (ThreadOrder::Name, false, false) => OF_ALL_WITH_WORDS_BY_NAME,
         };
         let parameters: &[&(dyn ToSql + Sync)] = &[
             &app,

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &DeleteArgs) -> Result<(), Failure> {
         return Ok(());
     }
     opened.wait(opened.engine.delete(&thread))?;
-    // What was deleted is to be gone from the files, not only from the lists.
+    // What was deleted is to be gone from the files of an embedded store when this returns. A database vacuums when it wants to.
     let tidied = opened.wait(opened.engine.store().tidy());
     opened.close();
     tidied?;

@@ -79,11 +79,10 @@ fn told(
     out: &mut impl Write,
     report: &mut Report<'_>,
 ) -> Result<usize, Failure> {
-    let mut threads = match &args.thread {
+    let threads = match &args.thread {
         Some(thread) => vec![remote.thread(thread)?],
-        None => remote.threads(&[], usize::MAX)?,
+        None => remote.all_threads(&[])?,
     };
-    threads.sort_by(|one, other| one.key.cmp(&other.key));
     let form = match args.form {
         FormArg::Raw => "raw",
         FormArg::Compact => "compact",

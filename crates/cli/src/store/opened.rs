@@ -3,14 +3,15 @@
 use super::args::StoreArgs;
 use super::place::{Missing, Place};
 use crate::report::{Failure, printable};
+use futures_util::{Stream, TryStreamExt, stream};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::run::RunInfo;
-use threadline_log::thread::{ThreadCursor, ThreadInfo, ThreadQuery};
-use threadline_log::{Engine, Incarnation, Options, RunId, Store, ThreadKey, Timestamp};
+use threadline_log::thread::{ThreadCursor, ThreadInfo, ThreadOrder, ThreadQuery};
+use threadline_log::{Engine, Error, Incarnation, Options, RunId, Store, ThreadKey, Timestamp};
 use threadline_store_disk::{DiskOptions, DiskStore};
 use tokio::runtime::Runtime;
 
@@ -28,6 +29,17 @@ pub(crate) fn must_exist(dir: &Path) -> Result<(), Failure> {
     let is_store =
         dir.join("store").is_file() || ["log", "history"].iter().all(|part| dir.join(part).is_dir());
     if is_store { Ok(()) } else { Err(Failure::no_store(dir.display())) }
+}
+
+/// All threads, in the order of their names, a page at a time: in the other order those that servers write to meanwhile would be missed.
+fn pages(engine: &Engine, limit: usize) -> impl Stream<Item = Result<Vec<ThreadInfo>, Error>> {
+    let first = ThreadQuery { order: ThreadOrder::Name, limit, ..ThreadQuery::default() };
+    stream::try_unfold(first, async move |mut query| {
+        let page = engine.threads(&query).await?;
+        let Some(last) = page.last() else { return Ok(None) };
+        query.after = Some(ThreadCursor::of(last));
+        Ok(Some((page, query)))
+    })
 }
 
 /// An open store. What it is asked is waited for.
@@ -157,20 +169,75 @@ impl Opened {
     }
 
     pub(crate) async fn list(&self) -> Result<Vec<ThreadInfo>, Failure> {
-        let mut threads = Vec::new();
-        let mut query = ThreadQuery { limit: PAGE_THREADS, ..ThreadQuery::default() };
-        loop {
-            let page = self.engine.threads(&query).await?;
-            let Some(last) = page.last() else { break };
-            query.after = Some(ThreadCursor::of(last));
-            threads.extend(page);
-        }
-        threads.sort_by(|one, other| one.key.cmp(&other.key));
-        Ok(threads)
+        Ok(pages(&self.engine, PAGE_THREADS).try_concat().await?)
     }
 
     /// Ends all work in good order.
     pub(crate) fn close(&self) {
         self.wait(self.engine.store().close());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicI64, Ordering};
+    use threadline_log::names::Owner;
+    use threadline_log::thread::MetadataChange;
+    use threadline_log::{HistoryMode, MemoryStore, NewRecord, Scope, StartRun, Started, ThreadId};
+
+    /// Nothing happens at the same time, where names would decide in either order.
+    #[derive(Debug, Default)]
+    struct Ticks(AtomicI64);
+
+    impl Clock for Ticks {
+        fn now(&self) -> Timestamp {
+            Timestamp(self.0.fetch_add(1, Ordering::SeqCst))
+        }
+    }
+
+    async fn start(engine: &Engine, name: &str) -> threadline_log::RunWriter {
+        let owner = || Owner::new("o").unwrap();
+        let thread = ThreadKey::new(Scope { app: owner(), user: owner() }, ThreadId::new(name).unwrap());
+        let request = format!(
+            r#"{{"threadId":"{name}","runId":"r","messages":[],"tools":[],"context":[],"state":{{}}}}"#
+        );
+        let history = HistoryMode::Client;
+        match engine.start_run(StartRun { thread, request: request.into(), history, agent: None }).await {
+            Ok(Started::New(writer)) => writer,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn threads_that_are_written_to_while_they_are_listed_are_listed() {
+        let store = Arc::new(MemoryStore::new());
+        let engine = Engine::new(store, Arc::<Ticks>::default(), Arc::new(RandomIds), Options::default());
+        let names = ["a", "b", "c", "d", "e", "f"];
+        let mut writers = Vec::new();
+        for name in names {
+            writers.push(start(&engine, name).await);
+        }
+        let mut pages = pin!(pages(&engine, 2));
+        let mut listed = Vec::new();
+        while let Some(page) = pages.try_next().await.unwrap() {
+            assert!(page.len() <= 2);
+            listed.extend(page.into_iter().map(|thread| thread.key.thread.to_string()));
+            // All of the others move, some by an append and some by what is said about them.
+            for (number, writer) in writers
+                .iter()
+                .enumerate()
+                .filter(|(_, writer)| !listed.contains(&writer.thread.thread.to_string()))
+            {
+                if number % 2 == 0 {
+                    engine.append(writer, vec![NewRecord::event("{}")].into()).await.unwrap();
+                } else {
+                    let change = MetadataChange { archived: Some(false), ..MetadataChange::default() };
+                    engine.describe(&writer.thread, change).await.unwrap();
+                }
+            }
+        }
+        assert_eq!(listed, names);
     }
 }

@@ -16,13 +16,15 @@ pub(crate) use threadline_client::Refused;
 use threadline_client::{Answer, ClientError, Endpoint, EndpointOptions, Payload};
 use threadline_log::ThreadId;
 use threadline_log::run::RunInfo;
-use threadline_log::thread::ThreadInfo;
+use threadline_log::thread::{ThreadInfo, ThreadOrder};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
 /// The largest answer that is held as a whole. Pages are smaller.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// As many threads as servers list at once.
+const PAGE_THREADS: usize = 1_000;
 /// How long a server may take to answer: copies of large threads take their time.
 const ANSWER_TIMEOUT: Duration = Duration::from_hours(1);
 /// How many pieces of an import wait to be sent.
@@ -140,27 +142,49 @@ impl Remote {
 
     /// Threads, the last that was updated first, up to so many.
     pub(crate) fn threads(&self, query: &[(&str, String)], limit: usize) -> Result<Vec<ThreadInfo>, Failure> {
+        let mut threads = match limit {
+            ..=PAGE_THREADS => self.page(query, ThreadOrder::Updated, None)?.0,
+            // Between two pages those that are written to would be missed.
+            _ => self.all_threads(query)?,
+        };
+        threads.sort_by(|one, other| ThreadOrder::Updated.compare(one, other));
+        threads.truncate(limit);
+        Ok(threads)
+    }
+
+    /// All threads, in the order of their names, which those that are written to meanwhile keep.
+    pub(crate) fn all_threads(&self, query: &[(&str, String)]) -> Result<Vec<ThreadInfo>, Failure> {
+        let (mut threads, mut next) = self.page(query, ThreadOrder::Name, None)?;
+        while let Some(after) = next {
+            let (page, behind) = self.page(query, ThreadOrder::Name, Some(&after))?;
+            threads.extend(page);
+            next = behind;
+        }
+        Ok(threads)
+    }
+
+    /// As many threads as are told at once, and where the next ones begin.
+    fn page(
+        &self,
+        query: &[(&str, String)],
+        order: ThreadOrder,
+        after: Option<&str>,
+    ) -> Result<(Vec<ThreadInfo>, Option<String>), Failure> {
         #[derive(Deserialize)]
         struct Page {
             threads: Vec<ThreadTold>,
             next: Option<String>,
         }
-        let (mut threads, mut after) = (Vec::new(), None);
-        loop {
-            let mut path = "/v1/threads?limit=1000".to_owned();
-            for (name, value) in query.iter().chain(&after.map(|after| ("after", after))) {
-                path += &format!("&{name}={}", escaped(value));
-            }
-            let page: Page = self.get(&path)?;
-            for told in page.threads {
-                threads.push(told.info()?);
-            }
-            after = page.next;
-            if threads.len() >= limit || after.is_none() {
-                threads.truncate(limit);
-                return Ok(threads);
-            }
+        let mut path = format!("/v1/threads?limit={PAGE_THREADS}");
+        // Servers of before know one order, and no word for it.
+        let order = (order == ThreadOrder::Name).then_some(("order", "name"));
+        let query = query.iter().map(|(name, value)| (*name, value.as_str()));
+        for (name, value) in query.chain(order).chain(after.map(|after| ("after", after))) {
+            path += &format!("&{name}={}", escaped(value));
         }
+        let Page { threads, next } = self.get(&path)?;
+        let threads = threads.into_iter().map(ThreadTold::info).collect::<Result<_, _>>()?;
+        Ok((threads, next))
     }
 }
 

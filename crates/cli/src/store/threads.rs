@@ -7,7 +7,7 @@ use super::time::readable;
 use crate::report::{Failure, printable};
 use serde_json::json;
 use std::io::{self, Write};
-use threadline_log::thread::{ThreadInfo, ThreadQuery};
+use threadline_log::thread::{ThreadInfo, ThreadOrder, ThreadQuery};
 
 pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
     // One more shows that there are more.
@@ -30,6 +30,7 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
 fn listed(args: &ThreadsArgs, limit: usize) -> Result<Vec<ThreadInfo>, Failure> {
     let opened = Opened::existing(&args.place.store)?;
     let query = ThreadQuery {
+        order: ThreadOrder::Updated,
         scope: named_scope(args.app.as_ref(), args.user.as_ref()),
         archived: args.archived.then_some(true),
         agent: args.agent.clone(),

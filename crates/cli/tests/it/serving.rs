@@ -17,5 +17,6 @@ mod readers;
 mod remote;
 mod shutdown;
 mod traces;
+mod unsafe_database;
 
 pub(crate) use process::Served;

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use serde_json::{Value, json};
 use threadline_log::engine::ThreadChange;
-use threadline_log::thread::{ThreadCursor, ThreadQuery};
+use threadline_log::thread::{ThreadCursor, ThreadOrder, ThreadQuery};
 use threadline_log::{Error, Scope};
 use threadline_protocol::codec::{encode_comment, encode_frame};
 use tokio::sync::broadcast::Receiver;
@@ -96,8 +96,14 @@ impl List {
 
     /// The next threads of the list.
     async fn page(&mut self, after: Option<ThreadCursor>) -> Result<Bytes, Error> {
-        let query =
-            ThreadQuery { scope: Some(self.scope.clone()), after, limit: PAGE, ..ThreadQuery::default() };
+        let query = ThreadQuery {
+            // Appends are no changes, but what is appended to moves in the other order, and would be missed.
+            order: ThreadOrder::Name,
+            scope: Some(self.scope.clone()),
+            after,
+            limit: PAGE,
+            ..ThreadQuery::default()
+        };
         let threads = self.app.engine().threads(&query).await?;
         let mut frames = Vec::new();
         for thread in &threads {

@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use threadline_log::thread::{ThreadInfo, ThreadQuery};
+use threadline_log::thread::{ThreadInfo, ThreadOrder, ThreadQuery};
 
 /// How many threads a page has, if the request does not say.
 const LIMIT_DEFAULT: usize = 50;
@@ -26,6 +26,7 @@ const LIMIT_MAX: usize = 1_000;
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Vec<(String, String)>")]
 pub(super) struct Options {
+    order: Option<ThreadOrder>,
     archived: Option<bool>,
     agent: Option<String>,
     labels: BTreeMap<String, String>,
@@ -42,6 +43,7 @@ impl TryFrom<Vec<(String, String)>> for Options {
         let mut options = Self::default();
         for (name, value) in pairs {
             let is_new = match name.as_str() {
+                "order" => options.order.replace(order(&value)?).is_none(),
                 "archived" => options.archived.replace(read(&name, &value)?).is_none(),
                 "agent" => options.agent.replace(value).is_none(),
                 "label" => {
@@ -61,6 +63,14 @@ impl TryFrom<Vec<(String, String)>> for Options {
     }
 }
 
+fn order(value: &str) -> Result<ThreadOrder, String> {
+    match value {
+        "updated" => Ok(ThreadOrder::Updated),
+        "name" => Ok(ThreadOrder::Name),
+        _ => Err("order: expected updated or name".to_owned()),
+    }
+}
+
 fn read<T: std::str::FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -> Result<T, String> {
     value.parse().map_err(|error| format!("{name}: {error}"))
 }
@@ -70,6 +80,11 @@ pub(super) fn about_list() -> Operation {
     let page = shapes::object(&[("threads", shapes::list(schema()))], &[("next", shapes::text())]);
     let label = json!({ "type": "string", "pattern": "=" });
     Operation::new("The threads, the last that was updated first")
+        .query(
+            "order",
+            "`name`: in the order of their ids, in place of that.",
+            shapes::word(&["updated", "name"]),
+        )
         .query("q", "Words that a thread's name or messages have.", shapes::text())
         .query("archived", "Only those that are archived, or only those that are not.", shapes::flag())
         .query("agent", "Only those of an agent.", shapes::text())
@@ -80,7 +95,7 @@ pub(super) fn about_list() -> Operation {
         .reads()
 }
 
-/// A page of threads, the last that was updated first.
+/// A page of threads.
 pub(super) async fn list(
     State(app): State<App>,
     caller: Caller,
@@ -90,6 +105,7 @@ pub(super) async fn list(
     let scope = app.scope(&caller, &headers)?;
     let limit = options.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
     let query = ThreadQuery {
+        order: options.order.unwrap_or_default(),
         after: options.after.map(|mark| mark.in_scope(&scope)),
         scope: Some(scope),
         archived: options.archived,

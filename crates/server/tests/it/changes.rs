@@ -31,8 +31,8 @@ async fn a_list_is_told_and_then_what_changes() {
     let mut theirs = server.get("/v1/changes", &[("x-user", "other")]).await;
     let nothing = |kind: &str| (kind.to_owned(), Value::Null);
     assert_eq!(next(&mut changes).await, nothing("list"));
-    assert_eq!(next(&mut changes).await, thread("b", "finished", "Two"));
     assert_eq!(next(&mut changes).await, thread("a", "finished", "One"));
+    assert_eq!(next(&mut changes).await, thread("b", "finished", "Two"));
     assert_eq!(next(&mut changes).await, nothing("listed"));
     assert_eq!([next(&mut theirs).await, next(&mut theirs).await], [nothing("list"), nothing("listed")]);
     let name = json!({"name":"Uno"});
@@ -50,6 +50,36 @@ async fn a_list_is_told_and_then_what_changes() {
     assert_eq!(next(&mut theirs).await, ("thread".to_owned(), json!(["a", "running", null])));
     server.app.shut_down().await;
     assert_eq!((changes.next().await, theirs.next().await), (None, None), "neither was told anything else");
+}
+
+/// Appends to a run that goes on are no changes, so that nothing else would tell of its thread.
+#[tokio::test]
+async fn a_thread_that_is_appended_to_while_the_list_is_told_is_in_it() {
+    let server = Harness::new();
+    let append = async |thread: String| {
+        let event = r#"{"type":"CUSTOM","name":"n","value":1}"#.to_owned();
+        let headers = [("content-type", "application/x-ndjson")];
+        let answer = server.post_with(&format!("/v1/threads/{thread}/events?run=r"), &headers, event).await;
+        assert_eq!(answer.status, 200);
+    };
+    // More than are told at once.
+    for n in 100..400 {
+        append(n.to_string()).await;
+    }
+    let mut changes = server.get("/v1/changes", &[]).await;
+    assert_eq!(next(&mut changes).await.0, "list");
+    let mut told = vec![next(&mut changes).await.1];
+    append("100".to_owned()).await;
+    append("399".to_owned()).await;
+    loop {
+        let (kind, thread) = next(&mut changes).await;
+        if kind == "listed" {
+            break;
+        }
+        told.push(thread);
+    }
+    let ids: Vec<&str> = told.iter().map(|thread| thread[0].as_str().unwrap()).collect();
+    assert!((100..400).map(|n| n.to_string()).eq(ids), "{told:?}");
 }
 
 #[tokio::test]

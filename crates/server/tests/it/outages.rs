@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use threadline_server::{Settings, endpoints, keep_up};
 use threadline_testkit::store::{Gate, GatedStore, SharedStore};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout};
 
 const FINISHED: &str = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r1"}"#;
 
@@ -122,6 +122,27 @@ async fn a_run_that_the_store_was_away_from_is_abandoned() {
             listening.abort();
         }
     }
+}
+
+/// Though nobody follows a thread, and nothing is heard of any.
+#[tokio::test(start_paused = true)]
+async fn whoever_is_shown_a_list_where_the_store_is_away_is_cut_off() {
+    let store = Arc::new(GatedStore::before(Arc::new(SharedStore::default())));
+    let server = Harness::on(store.clone(), Settings::default());
+    let upkeep = tokio::spawn(keep_up(server.app.clone(), Duration::from_secs(1)));
+    let mut changes = server.get("/v1/changes", &[]).await;
+    changes.until("listed").await;
+    // Not if it is back soon.
+    store.set(Gate::Away);
+    sleep(Duration::from_secs(2)).await;
+    store.set(Gate::Open);
+    assert_eq!(changes.piece().await, ": keep-alive\n\n");
+    store.set(Gate::Away);
+    let away = Instant::now();
+    timeout(Duration::from_secs(60), changes.cut()).await.expect("it is cut off");
+    let took = away.elapsed();
+    assert!(took >= Duration::from_secs(3) && took <= Duration::from_secs(5), "{took:?}");
+    upkeep.abort();
 }
 
 /// A run whose agent says nothing meanwhile goes on, if the store is back before its lease is over.

@@ -106,10 +106,34 @@ async fn pages_stay_right_while_threads_come_and_go() {
         }
     }
     assert_eq!(seen, [6, 5, 3, 2, 1, 0].map(|n| format!("t/{n} ü")));
-    for query in ["after=x", "limit=x", "archived=maybe", "label=a", "sort=name"] {
+    for query in ["after=x", "limit=x", "archived=maybe", "label=a", "sort=name", "order=created"] {
         let (status, code, _) = server.get(&format!("/v1/threads?{query}"), &[]).await.refusal().await;
         assert_eq!((status, code.as_str()), (400, "invalid_parameter"), "{query}");
     }
+}
+
+#[tokio::test]
+async fn a_list_by_name_has_every_thread_whatever_is_written_meanwhile() {
+    let server = Harness::new();
+    let names = ["a", "b", "c", "d", "e"];
+    for name in names {
+        server.talk(name, "r", "Hi", "Hello").await;
+    }
+    assert_eq!(list(&server, "order=name&q=hello").await, names);
+    assert_eq!(list(&server, "order=updated").await, ["e", "d", "c", "b", "a"]);
+    let mut seen = Vec::new();
+    let mut path = "/v1/threads?order=name&limit=2".to_owned();
+    loop {
+        let page = server.get(&path, &[]).await.json().await;
+        let threads = page["threads"].as_array().unwrap();
+        seen.extend(threads.iter().map(|thread| thread["threadId"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("/v1/threads?order=name&limit=2&after={next}");
+        for name in names {
+            server.talk(name, &format!("r{}", seen.len()), "Hi", "Hello").await;
+        }
+    }
+    assert_eq!(seen, names);
 }
 
 #[tokio::test]

@@ -7,10 +7,10 @@ use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 use threadline_log::Scope;
 use threadline_log::search;
-use threadline_log::thread::{ThreadInfo, ThreadQuery, Usage};
+use threadline_log::thread::{ThreadInfo, ThreadOrder, ThreadQuery, Usage};
 
 impl Catalogue {
-    /// Threads, the last that was updated first.
+    /// Threads, in the order that is asked for.
     pub(crate) fn list(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, CatalogueError> {
         let words: Vec<String> = query.words.iter().flat_map(|words| search::words(words)).collect();
         let reader = self.reader();
@@ -33,19 +33,38 @@ impl Catalogue {
 
 /// Goes through threads in order until there are enough.
 fn walk(connection: &Connection, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, CatalogueError> {
-    let after = query.after.as_ref().map_or(i64::MAX, |after| after.updated.0);
-    let mut statement = connection.prepare_cached(match query.scope {
-        Some(_) => {
+    let scope = query.scope.as_ref().map(|scope| (scope.app.as_str(), scope.user.as_str()));
+    let mut statement = connection.prepare_cached(match (query.order, scope) {
+        (ThreadOrder::Updated, Some(_)) => {
             "select body, crc from threads where updated <= ?1 and app = ?2 and user = ?3 order by updated desc, thread"
         }
-        None => {
-            "select body, crc from threads where updated <= ?1 and ?2 is ?2 and ?3 is ?3
-             order by updated desc, app, user, thread"
+        (ThreadOrder::Updated, None) => {
+            "select body, crc from threads where updated <= ?1 order by updated desc, app, user, thread"
+        }
+        (ThreadOrder::Name, Some(_)) => {
+            "select body, crc from threads where app = ?1 and user = ?2 and thread >= ?3 order by thread"
+        }
+        (ThreadOrder::Name, None) => {
+            "select body, crc from threads where (app, user, thread) >= (?1, ?2, ?3) order by app, user, thread"
         }
     })?;
-    let scope = query.scope.as_ref().map(|scope| (scope.app.as_str(), scope.user.as_str()));
-    let (app, user) = scope.unzip();
-    let mut rows = statement.query(params![after, app, user])?;
+    // Where an index can begin; what is not behind the place is passed over below.
+    let updated = query.after.as_ref().map_or(i64::MAX, |after| after.updated.0);
+    let after = query.after.as_ref().map(|after| &after.key);
+    let mut rows = match (query.order, scope) {
+        (ThreadOrder::Updated, Some((app, user))) => statement.query(params![updated, app, user])?,
+        (ThreadOrder::Updated, None) => statement.query(params![updated])?,
+        (ThreadOrder::Name, Some((app, user))) => {
+            let after = after.filter(|after| query.scope.as_ref() == Some(&after.scope));
+            statement.query(params![app, user, after.map_or("", |after| after.thread.as_str())])?
+        }
+        (ThreadOrder::Name, None) => {
+            let after = after
+                .map(|after| (after.scope.app.as_str(), after.scope.user.as_str(), after.thread.as_str()));
+            let (app, user, thread) = after.unwrap_or_default();
+            statement.query(params![app, user, thread])?
+        }
+    };
     let mut found = Vec::new();
     while found.len() < query.limit
         && let Some(row) = rows.next()?
@@ -80,7 +99,7 @@ fn find(
     for no in matching.into_iter().flatten() {
         found.extend(info(connection, no)?.filter(|info| query.accepts(info)));
     }
-    found.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.key.cmp(&b.key)));
+    found.sort_by(|one, other| query.order.compare(one, other));
     found.truncate(query.limit);
     Ok(found)
 }

@@ -88,6 +88,7 @@ laws! { $
         a_list_has_what_is_asked_for
         pages_of_a_list_are_the_list
         who_pages_sees_each_thread_that_stays_as_it_is_once
+        who_pages_by_name_sees_each_thread_that_is_there_all_the_while_once
         a_scope_keeps_what_its_threads_have
         what_a_scope_keeps_is_right_though_it_is_counted_while_it_grows;
     searching:

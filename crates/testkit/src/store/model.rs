@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use threadline_log::run::{RunEnd, RunInfo, RunStatus};
 use threadline_log::store::{Ack, Append, Claim, KEYS_KEPT_MS, OpenRun, Opened, RunsSeen, ThreadSeen};
-use threadline_log::thread::{Metadata, MetadataChange, ThreadInfo, ThreadQuery};
+use threadline_log::thread::{Metadata, MetadataChange, ThreadInfo, ThreadOrder, ThreadQuery};
 use threadline_log::{
     AppendKey, Checkpoint, Epoch, Error, Incarnation, Kind, NewRecord, Record, RunNo, ThreadKey, Timestamp,
 };
@@ -344,7 +344,11 @@ impl Model {
     /// `Store::threads`.
     #[must_use]
     pub fn threads(&self, query: &ThreadQuery) -> Vec<ThreadInfo> {
-        let order = |thread: &ThreadInfo| (Reverse(thread.updated), thread.key.clone());
+        let place = |updated: Timestamp, key: &ThreadKey| match query.order {
+            ThreadOrder::Updated => (Reverse(updated), key.clone()),
+            ThreadOrder::Name => (Reverse(Timestamp(0)), key.clone()),
+        };
+        let order = |thread: &ThreadInfo| place(thread.updated, &thread.key);
         let mut found = Vec::new();
         for (key, thread) in &self.threads {
             let info = thread.info(key);
@@ -356,7 +360,7 @@ impl Model {
                 && query.labels.iter().all(label)
                 && query.words.as_ref().is_none_or(|wanted| words(wanted).is_subset(&thread.words()));
             let after = query.after.as_ref();
-            if fits && after.is_none_or(|after| (Reverse(after.updated), after.key.clone()) < order(&info)) {
+            if fits && after.is_none_or(|after| place(after.updated, &after.key) < order(&info)) {
                 found.push(info);
             }
         }

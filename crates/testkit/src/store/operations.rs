@@ -86,6 +86,7 @@ pub(super) struct Description {
 
 #[derive(Clone, Debug)]
 pub(super) struct Query {
+    pub(super) by_name: bool,
     pub(super) of_one_user: bool,
     pub(super) archived: Option<bool>,
     pub(super) agent: Option<u8>,
@@ -173,10 +174,10 @@ fn query() -> impl Strategy<Value = Query> {
     let label = weighted(0.1, (0..2_u8, 0..2_u8));
     let of_one_user = prop_oneof![3 => Just(false), 1 => Just(true)];
     let filters = (of_one_user, weighted(0.1, any::<bool>()), weighted(0.1, 0..2_u8), label);
-    (filters, weighted(0.5, said()), any::<bool>(), 0..6_usize).prop_map(
-        |(filters, words, goes_on, limit)| {
+    (any::<bool>(), filters, weighted(0.5, said()), any::<bool>(), 0..6_usize).prop_map(
+        |(by_name, filters, words, goes_on, limit)| {
             let (of_one_user, archived, agent, label) = filters;
-            Query { of_one_user, archived, agent, label, words, goes_on, limit }
+            Query { by_name, of_one_user, archived, agent, label, words, goes_on, limit }
         },
     )
 }

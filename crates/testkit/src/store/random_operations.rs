@@ -12,7 +12,7 @@ use proptest::{prop_assert, prop_assert_eq};
 use std::ops::Range;
 use threadline_log::run::{BaseState, RunEnd, RunLineage, RunStatus};
 use threadline_log::store::{Append, Claim, OpenRun};
-use threadline_log::thread::{MetadataChange, ThreadCursor, ThreadQuery};
+use threadline_log::thread::{MetadataChange, ThreadCursor, ThreadOrder, ThreadQuery};
 use threadline_log::{
     AppendKey, Checkpoint, Epoch, Error, Incarnation, Kind, NewRecord, Record, RunId, RunNo, Store,
     ThreadKey, Timestamp,
@@ -215,6 +215,7 @@ impl Comparison {
 
     async fn list(&mut self, query: &Query, what: &str) -> TestCaseResult {
         let query = ThreadQuery {
+            order: if query.by_name { ThreadOrder::Name } else { ThreadOrder::Updated },
             scope: query.of_one_user.then(|| self.threads[0].scope.clone()),
             archived: query.archived,
             agent: query.agent.map(|agent| agent.to_string()),

@@ -1,5 +1,6 @@
 //! Clients that append with keys, and repeat what they do not know the outcome of.
 
+use super::instances::Cluster;
 use super::watching::{assert_unavailable, records};
 use crate::serving::client::Client;
 use hyper::StatusCode;
@@ -7,10 +8,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 /// How long a client waits before it asks again.
 const AGAIN: Duration = Duration::from_millis(20);
+/// How many clients append at once: some of them always at each instance.
+const CLIENTS: usize = 6;
 /// How many events are one append.
 const EVENTS: usize = 3;
 
@@ -33,7 +37,7 @@ struct Asked {
 }
 
 impl Appended {
-    /// Whether something was under way when the database went away: it has failed, or had to wait until it was back.
+    /// Whether something was under way when things went wrong: it has failed, or had to wait until they were right again.
     pub(super) fn was_struck(&self, gone: Instant, back: Instant) -> bool {
         let is_late = |acked: Option<Instant>| acked.is_none_or(|acked| acked >= back);
         self.asked.iter().any(|one| one.sent <= gone && is_late(one.acked))
@@ -46,8 +50,36 @@ struct Ack {
     next: usize,
 }
 
+/// Clients that append while something goes wrong.
+#[derive(Debug)]
+pub(super) struct Appending {
+    stop: Arc<AtomicBool>,
+    clients: JoinSet<Appended>,
+}
+
+impl Appending {
+    /// Each appends to a thread of its own.
+    pub(super) fn begin(cluster: &Cluster, round: u32) -> Self {
+        let (stop, mut clients) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
+        for at in 0..CLIENTS {
+            clients.spawn(append(cluster.anyone(), format!("appended-{round}-{at}"), Arc::clone(&stop)));
+        }
+        Self { stop, clients }
+    }
+
+    /// Ends their runs, and looks at one instance whether all is there, once.
+    pub(super) async fn end(self, client: Client) -> Vec<Appended> {
+        self.stop.store(true, Ordering::Relaxed);
+        let all = self.clients.join_all().await;
+        for appended in &all {
+            check_appended(client, appended).await;
+        }
+        all
+    }
+}
+
 /// Appends numbered events one append after the other, to whoever takes them, until it is told to stop.
-pub(super) async fn append(anyone: Client, thread: String, stop: Arc<AtomicBool>) -> Appended {
+async fn append(anyone: Client, thread: String, stop: Arc<AtomicBool>) -> Appended {
     let mut appended = Appended { thread, acks: Vec::new(), repeated: 0, asked: Vec::new() };
     while !stop.load(Ordering::Relaxed) {
         let number = appended.acks.len();
@@ -88,7 +120,7 @@ async fn until_known(appended: &mut Appended, anyone: Client, key: &str, events:
 }
 
 /// Whether everything is there once, where it was said to be, and nothing else.
-pub(super) async fn check_appended(client: Client, appended: &Appended) {
+async fn check_appended(client: Client, appended: &Appended) {
     let Appended { thread, acks, .. } = appended;
     let records = records(client, thread).await;
     let value = |record: &Value| record["event"]["value"].as_u64();

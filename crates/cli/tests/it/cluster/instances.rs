@@ -42,7 +42,7 @@ pub(super) struct Cluster {
     instances: Vec<Instance>,
     balancer: Balancer,
     settings: String,
-    _agents: [Upstream; 3],
+    _agents: [Upstream; 4],
 }
 
 #[derive(Debug)]
@@ -55,15 +55,20 @@ struct Instance {
 }
 
 impl Cluster {
-    /// Starts all of it. The agents are `steady`, which ends its runs, `endless`, which does not, and `brief`, which says a word.
+    /// Starts all of it. The agents are `steady`, which ends its runs, `endless`, which does not, `quiet`, which does not and says next to
+    /// nothing, and `brief`, which says a word.
     pub(super) async fn start(lease: Lease) -> Self {
-        let agents =
-            [steady(PIECES_OF_STEADY, true).await, steady(PIECES_OF_ENDLESS, false).await, brief().await];
+        let agents = [
+            steady(PIECES_OF_STEADY, true).await,
+            steady(PIECES_OF_ENDLESS, false).await,
+            steady(0, false).await,
+            brief().await,
+        ];
         let mut settings: String = match lease {
             Lease::Short => "[runs]\nlease = \"500ms\"\n".to_owned(),
             Lease::Default => String::new(),
         };
-        for (name, agent) in ["steady", "endless", "brief"].into_iter().zip(&agents) {
+        for (name, agent) in ["steady", "endless", "quiet", "brief"].into_iter().zip(&agents) {
             settings += &section(name, agent);
         }
         let postgres = Postgres::start();

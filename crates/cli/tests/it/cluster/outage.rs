@@ -1,20 +1,16 @@
 //! P6, P8: the database goes away, and comes back.
 
-use super::appending::{append, check_appended};
+use super::appending::Appending;
 use super::instances::{Cluster, INSTANCES, Lease};
 use super::round::{Round, Struck, Tally};
 use super::rounds;
 use super::watching::assert_unavailable;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use threadline_testkit::postgres::Postgres;
 use threadline_testkit::random::Random;
-use tokio::task::{JoinSet, block_in_place};
+use tokio::task::block_in_place;
 use tokio::time::Instant;
 
-/// How many clients append all the while.
-const APPENDING: usize = 4;
 /// How long after the database is back the last run has ended, at most: those that go on have a second to go, others are closed
 /// when their leases are over.
 const RESUMED_MAX: Duration = Duration::from_secs(10);
@@ -31,11 +27,7 @@ async fn interrupt(lease: Lease, rounds: u32, take_away: fn(&mut Postgres)) {
     let mut cluster = Cluster::start(lease).await;
     let (mut random, mut tally, mut repeated, mut struck) = (Random::new(17), Tally::default(), 0, 0);
     for number in 0..rounds {
-        let (stop, mut appending) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
-        for at in 0..APPENDING {
-            let thread = format!("appended-{number}-{at}");
-            appending.spawn(append(cluster.anyone(), thread, Arc::clone(&stop)));
-        }
+        let appending = Appending::begin(&cluster, number);
         let mut round = Round::begin(&cluster, number, Struck::Nobody, &mut random).await;
         block_in_place(|| take_away(&mut cluster.postgres));
         let gone = Instant::now();
@@ -43,16 +35,13 @@ async fn interrupt(lease: Lease, rounds: u32, take_away: fn(&mut Postgres)) {
         let back = Instant::now();
         all_recovered(&cluster).await;
         let told = round.all_told(Vec::new()).await;
-        stop.store(true, Ordering::Relaxed);
+        let appended = appending.end(cluster.client(number as usize)).await;
         for seen in &told {
             let took = seen.ended.saturating_duration_since(back);
             assert!(took <= RESUMED_MAX, "{:?}: {took:?}", seen.run);
         }
-        for appended in appending.join_all().await {
-            check_appended(cluster.client(number as usize), &appended).await;
-            repeated += appended.repeated;
-            struck += usize::from(appended.was_struck(gone, back));
-        }
+        repeated += appended.iter().map(|one| one.repeated).sum::<usize>();
+        struck += appended.iter().filter(|one| one.was_struck(gone, back)).count();
         round.end(&cluster, told).await.iter().for_each(|seen| tally.add(seen));
     }
     tally.print(&format!("{rounds} outages, {struck} appends were under way, {repeated} were repeated"));

@@ -1,5 +1,6 @@
-//! P8: the network between one instance and the database is cut.
+//! P6, P8: the network between one instance and the database is cut.
 
+use super::appending::Appending;
 use super::instances::{Cluster, INSTANCES, Lease};
 use super::round::{Round, Struck, Tally};
 use super::rounds;
@@ -9,9 +10,10 @@ use tokio::time::Instant;
 
 async fn part(lease: Lease, rounds: u32, cut: fn(&FaultProxy)) {
     let cluster = Cluster::start(lease).await;
-    let (mut random, mut tally) = (Random::new(13), Tally::default());
+    let (mut random, mut tally, mut repeated, mut struck) = (Random::new(13), Tally::default(), 0, 0);
     for number in 0..rounds {
         let victim = number as usize % INSTANCES;
+        let appending = Appending::begin(&cluster, number);
         let mut round = Round::begin(&cluster, number, Struck::One(victim), &mut random).await;
         let parted = Instant::now();
         cut(cluster.network(victim));
@@ -20,11 +22,16 @@ async fn part(lease: Lease, rounds: u32, cut: fn(&FaultProxy)) {
         if number + 1 == rounds {
             round.one_cut().await;
         }
+        let healed = Instant::now();
         cluster.network(victim).heal();
         cluster.recovered(victim).await;
+        let appended = appending.end(cluster.client(victim)).await;
+        repeated += appended.iter().map(|one| one.repeated).sum::<usize>();
+        struck += appended.iter().filter(|one| one.was_struck(parted, healed)).count();
         round.end(&cluster, told).await.iter().for_each(|seen| tally.add_as_struck(seen));
     }
-    tally.print(&format!("{rounds} cuts"));
+    tally.print(&format!("{rounds} cuts, {struck} appends were under way, {repeated} were repeated"));
+    assert!(struck > 0 || rounds == 1, "nobody ever appended at an instance that was cut off");
     cluster.stop().await;
 }
 

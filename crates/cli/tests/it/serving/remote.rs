@@ -158,14 +158,47 @@ async fn a_server_is_told_who_asks() {
     assert_eq!(requests[0].header("authorization"), ["Bearer secret"]);
 }
 
+/// A thread as a server tells of it.
+fn told(id: &str, updated: u64) -> Value {
+    json!({
+        "threadId": id, "app": "a", "user": "u", "incarnation": "1", "name": null, "archived": false, "agent": null,
+        "labels": {}, "first": 0, "tail": 1, "bytes": 1, "runs": 0, "status": null, "created": 0, "updated": updated,
+    })
+}
+
+/// In the order that servers list in else, those that are written to between two pages would be missed.
+#[tokio::test(flavor = "multi_thread")]
+async fn more_threads_than_a_page_has_are_asked_for_in_the_order_of_their_names() {
+    let list = |page: Value| answer("200 OK", "application/json", page.to_string());
+    let lines = |text: &str| answer("200 OK", "application/x-ndjson", text);
+    let pages = [
+        list(json!({ "threads": [told("1", 5), told("2", 7)], "next": "7.32" })),
+        list(json!({ "threads": [told("3", 9)] })),
+    ];
+    let targets = ["/v1/threads?limit=1000&order=name", "/v1/threads?limit=1000&order=name&after=7%2E32"];
+    let ask = async |args: &'static [&str], scripts: Vec<Vec<Step>>| {
+        let server = Upstream::start(scripts).await;
+        let url = server.url("/");
+        let ran = tokio::task::spawn_blocking(move || threadline(&[args, &["--server", &url]].concat(), ""));
+        let ran = ran.await.expect("it runs");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let asked: Vec<String> = server.requests().iter().map(|request| request.target.clone()).collect();
+        assert_eq!(asked[..2], targets, "{args:?}");
+        ran
+    };
+    let exported = ask(&["export", "--all"], [&pages[..], &["1\n", "2\n", "3\n"].map(lines)].concat()).await;
+    assert_eq!(exported.text(), "1\n2\n3\n");
+    let listed = ask(&["threads", "--limit", "2000", "--format", "json"], pages.to_vec()).await;
+    let name = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["thread"].clone();
+    assert_eq!(
+        listed.text().lines().map(name).collect::<Vec<_>>(),
+        ["a/u/3", "a/u/2", "a/u/1"].map(|key| &key[4..])
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_of_all_goes_on_where_one_thread_fails() {
-    let thread = |id: &str| {
-        json!({
-            "threadId": id, "app": "a", "user": "u", "incarnation": "1", "name": null, "archived": false, "agent": null,
-            "labels": {}, "first": 0, "tail": 1, "bytes": 1, "runs": 0, "status": null, "created": 0, "updated": 0,
-        })
-    };
+    let thread = |id: &str| told(id, 0);
     let refused = |status: &str, code: &str| {
         let body = json!({"error":{"code":code,"message":format!("it is {code}")}});
         answer(status, "application/json", body.to_string())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use threadline_log::run::RunStatus;
 use threadline_log::store::{Append, Claim, OpenRun, RunsSeen};
-use threadline_log::thread::{Metadata, MetadataChange, ThreadCursor, ThreadQuery, Usage};
+use threadline_log::thread::{Metadata, MetadataChange, ThreadCursor, ThreadOrder, ThreadQuery, Usage};
 use threadline_log::{Epoch, Kind, NewRecord, RunNo, Scope, ThreadKey, Timestamp};
 use tokio::task::JoinSet;
 
@@ -171,9 +171,14 @@ pub async fn a_list_has_what_is_asked_for(mut scene: Scene) {
 }
 
 /// Goes on after what was listed, until there is no more. What happens between pages is said by `between`.
-async fn pages(scene: &Scene, limit: usize, mut between: impl AsyncFnMut(usize)) -> Vec<String> {
+async fn pages(
+    scene: &Scene,
+    order: ThreadOrder,
+    limit: usize,
+    mut between: impl AsyncFnMut(usize),
+) -> Vec<String> {
     let mut listed = Vec::new();
-    let mut query = ThreadQuery { limit, ..everything() };
+    let mut query = ThreadQuery { order, limit, ..everything() };
     for page in 0.. {
         let found = scene.list(&query).await;
         assert!(found.len() <= limit);
@@ -191,10 +196,13 @@ pub async fn pages_of_a_list_are_the_list(mut scene: Scene) {
         make(&scene, &thread(&number.to_string()), number / 3, MetadataChange::default()).await;
     }
     for ending in ENDINGS {
-        let all = scene.list_names(&everything()).await;
-        assert_eq!(all.len(), 20);
-        for limit in [1, 2, 3, 7, 20, 21] {
-            assert_eq!(pages(&scene, limit, async |_| {}).await, all, "{limit} a page");
+        for order in [ThreadOrder::Updated, ThreadOrder::Name] {
+            let all = scene.list_names(&ThreadQuery { order, ..everything() }).await;
+            assert_eq!(all.len(), 20);
+            assert_eq!(all.is_sorted(), order == ThreadOrder::Name);
+            for limit in [1, 2, 3, 7, 20, 21] {
+                assert_eq!(pages(&scene, order, limit, async |_| {}).await, all, "{limit} a page, {order:?}");
+            }
         }
         scene = scene.reopen(ending).await;
     }
@@ -218,7 +226,7 @@ pub async fn who_pages_sees_each_thread_that_stays_as_it_is_once(scene: Scene) {
             _ => store.delete(&thread(&format!("{:02}", 10 + page % 10)), None, time).await.expect("deleted"),
         }
     };
-    let listed = pages(&scene, 3, touched).await;
+    let listed = pages(&scene, ThreadOrder::Updated, 3, touched).await;
     let mut times_seen: BTreeMap<&str, u32> = BTreeMap::new();
     for id in &listed {
         *times_seen.entry(id).or_default() += 1;
@@ -233,6 +241,27 @@ pub async fn who_pages_sees_each_thread_that_stays_as_it_is_once(scene: Scene) {
         count += 1;
     }
     assert!(count > 20, "too few were left alone to tell");
+}
+
+pub async fn who_pages_by_name_sees_each_thread_that_is_there_all_the_while_once(scene: Scene) {
+    for number in 0..20_i64 {
+        make(&scene, &thread(&format!("{number:02}")), number / 3, MetadataChange::default()).await;
+    }
+    let touched = async |page: usize| {
+        // All that were not listed yet are updated: by their descriptions, and the last by an append to its run.
+        let time = Timestamp(1_000 + i64::try_from(page).expect("few pages"));
+        for number in 3 * (page + 1)..19 {
+            let described = scene.store.describe(&thread(&format!("{number:02}")), named("x"), time).await;
+            described.expect("described");
+        }
+        let append = Append { time, ..appending(&thread("19"), RunNo(0)) };
+        scene.store.append(append).await.expect("appended");
+        make(&scene, &thread(&format!("0{page} new")), time.0, MetadataChange::default()).await;
+    };
+    let mut listed = pages(&scene, ThreadOrder::Name, 3, touched).await;
+    listed.retain(|id| !id.ends_with("new"));
+    let all: Vec<String> = (0..20).map(|number| format!("{number:02}")).collect();
+    assert_eq!(listed, all);
 }
 
 async fn keeps(scene: &Scene, scope: &Scope, threads: u64, bytes: u64) {
