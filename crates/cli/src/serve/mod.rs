@@ -152,6 +152,8 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
         app = app.with_authority(Arc::clone(authority));
     }
     let watching = authority.map(|authority| tokio::spawn(watch(authority)));
+    // Whoever has been greeted can stop it in good order.
+    let stopped = stopped();
     // A server does not end because nobody listens to its greeting.
     let _ = greet(config, &app, &address.to_string());
     let upkeep = tokio::spawn(keep_up(app.clone(), UPKEEP));
@@ -160,7 +162,7 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     if config.traces.is_some() {
         routes = traces::continued(routes);
     }
-    let served = serve_with(listener, app, routes, stopped()).await;
+    let served = serve_with(listener, app, routes, stopped).await;
     upkeep.abort();
     if let Some(watching) = watching {
         watching.abort();
@@ -214,20 +216,25 @@ fn weaker_promise(runs: &RunSettings) -> Option<String> {
     }
 }
 
-/// Waits until the process is told to stop.
-async fn stopped() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
+/// Waits until the process is told to stop, from the call on.
+#[cfg(unix)]
+fn stopped() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt()];
+    let [mut terminate, mut interrupt] = kinds.map(|kind| signal(kind).ok());
+    async move {
+        // Where signals cannot be had, the process is killed, and what it leaves is closed the next time.
+        tokio::select! {
+            Some(()) = async { terminate.as_mut()?.recv().await } => {}
+            Some(()) = async { interrupt.as_mut()?.recv().await } => {}
+            else => std::future::pending().await,
         }
     }
-    // Where signals cannot be had, the process is killed, and what it leaves is closed the next time.
+}
+
+/// Waits until the process is told to stop.
+#[cfg(not(unix))]
+async fn stopped() {
     let _ = tokio::signal::ctrl_c().await;
 }
 

@@ -18,6 +18,17 @@ const ASKING: usize = 8;
 const STOP_MAX: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_can_be_stopped_in_good_order_as_soon_as_it_greets() {
+    let dir = TempDir::new().expect("a directory");
+    for _ in 0..10 {
+        let mut served = Served::start(dir.path(), "");
+        served.terminate();
+        let (status, _) = served.ended().await;
+        assert!(status.success(), "{status}: {}", served.log());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_told_to_stop_ends_its_runs_and_leaves_nothing_to_do() {
     let dir = TempDir::new().expect("a directory");
     let (talker, brief) = (talker().await, brief().await);
