@@ -14,20 +14,18 @@ const PAGE_BYTES: usize = 4 << 20;
 
 /// Opens the store with its catalogue and without; reads all records.
 pub(super) fn compare(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
-    let mut options = options.clone();
-    let mut directories = options.directories()?;
-    let mut path = directories.path.take().map(|path| path.join(CATALOGUE));
+    let (alone, path) = options.without_catalogue()?;
+    let mut path = path.map(|path| path.join(CATALOGUE));
     if path.is_some() {
         // Afterwards it has all that the journal says.
-        let (engine, _) = open(&options)?;
+        let (engine, _) = open(options)?;
         if let Err(error) = engine.flush() {
             // Damage that only a write meets. What it has not taken in is no difference worth telling.
             report.find(Severity::Derived, CATALOGUE, error);
             path = None;
         }
     }
-    options.directories = Some(directories);
-    let (engine, _) = open(&options)?;
+    let (engine, _) = open(&alone)?;
     engine.flush()?;
     for no in engine.catalogue.thread_numbers()? {
         let Some(stored) = engine.catalogue.thread_by_no(no)? else { continue };
