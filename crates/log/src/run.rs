@@ -142,6 +142,16 @@ impl RunInfo {
         }
     }
 
+    /// What is in the place of a run whose opening was lost.
+    pub(crate) fn stand_in(no: RunNo, first: u64, time: Timestamp) -> Self {
+        Self::unknown(no, stand_in_id(no), first, time)
+    }
+
+    /// Whether it is in the place of one whose opening was lost. Others have the digest of a request.
+    pub(crate) fn is_stand_in(&self) -> bool {
+        self.request_digest.is_empty() && self.id == stand_in_id(self.no)
+    }
+
     /// How it stands.
     #[must_use]
     pub fn status(&self) -> RunStatus {
@@ -153,6 +163,10 @@ impl RunInfo {
     pub const fn is_running(&self) -> bool {
         self.end.is_none()
     }
+}
+
+fn stand_in_id(no: RunNo) -> RunId {
+    RunId::new(format!("lost-{}", no.0)).expect("it is short")
 }
 
 /// What nests deeper is left out of a [`RunEnd`]: within a fact or an export it could not be read again.

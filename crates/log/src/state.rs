@@ -431,10 +431,7 @@ impl ThreadState {
             return;
         };
         self.stand_in(run.index(), *first, time);
-        if run.index() != self.runs.len() {
-            return;
-        }
-        self.push_run(RunInfo {
+        let opened = RunInfo {
             parent: *parent,
             spawned_by: spawned_by.clone(),
             base_state: *base_state,
@@ -442,7 +439,23 @@ impl ThreadState {
             epoch: *epoch,
             lease_until: *lease_until,
             ..RunInfo::unknown(*run, id.clone(), *first, time)
-        });
+        };
+        match self.runs.get(run.index()) {
+            None if run.index() == self.runs.len() => self.push_run(opened),
+            Some(known) if known.is_stand_in() => self.put_in_place(opened),
+            _ => {}
+        }
+    }
+
+    /// Puts a run where something stood in for it: stores may state again what was lost, after what came behind it.
+    fn put_in_place(&mut self, opened: RunInfo) {
+        let place = &mut self.runs[opened.no.index()];
+        self.by_id.remove(&place.id);
+        self.by_id.entry(opened.id.clone()).or_insert(opened.no);
+        let RunInfo { records, ended, ended_at, end, lineage, compacted, .. } = place.clone();
+        let offsets = opened.offsets.start..place.offsets.end;
+        *place = RunInfo { offsets, records, ended, ended_at, end, lineage, compacted, ..opened };
+        self.kin = KinIndex::of(&self.runs);
     }
 
     fn push_run(&mut self, run: RunInfo) {
@@ -458,8 +471,7 @@ impl ThreadState {
         }
         while self.runs.len() < end {
             let no = RunNo(self.opened());
-            let id = RunId::new(format!("lost-{}", no.0)).expect("it is short");
-            self.push_run(RunInfo::unknown(no, id, first, time));
+            self.push_run(RunInfo::stand_in(no, first, time));
         }
     }
 

@@ -63,6 +63,13 @@ impl DiskOptions {
     pub(crate) fn directories(&self) -> io::Result<Directories> {
         self.directories.clone().map_or_else(|| Directories::real(&self.dir), Ok)
     }
+
+    /// The same with a catalogue in memory, so that what is known is what the log says; and where the other is.
+    pub(crate) fn without_catalogue(&self) -> io::Result<(Self, Option<PathBuf>)> {
+        let mut directories = self.directories()?;
+        let path = directories.path.take();
+        Ok((Self { directories: Some(directories), ..self.clone() }, path))
+    }
 }
 
 /// Why a store cannot be opened.

@@ -235,10 +235,8 @@ impl Overlay {
                 }
                 _ => {}
             }
-            if let (Some(_), Item::Fact { fact, tail, .. }) = (&hot.durable, item)
-                && let Fact::Compacted { run } = **fact
-            {
-                hot.compacted.insert(run, *tail);
+            if hot.durable.is_some() {
+                note_compacted(&mut hot.compacted, item);
             }
             self.dirty_bytes += hot.dirty.note(item);
         }
@@ -254,6 +252,16 @@ impl Overlay {
     pub(crate) fn unknown_threads(&self) -> Vec<u64> {
         let numbers = self.unsealed.threads();
         numbers.filter(|no| !self.has(*no) && !self.unsealed.is_deleted(*no)).collect()
+    }
+
+    /// Threads whose names were given to others though nothing says that they were deleted, as only damage can do.
+    pub(crate) fn superseded(&self) -> BTreeMap<u64, ThreadKey> {
+        let hot = self.hot.iter().filter(|(no, hot)| hot.durable.is_some() && !self.has_its_name(**no, hot));
+        hot.map(|(no, hot)| (*no, hot.key.clone())).collect()
+    }
+
+    fn has_its_name(&self, no: u64, hot: &Hot) -> bool {
+        self.names.get(&hot.key).is_some_and(|name| name.durable == Some(no))
     }
 
     /// About how many bytes wait for the catalogue.
@@ -319,7 +327,7 @@ impl Overlay {
     /// Runs that go on and whose lease was over, in order.
     pub(crate) fn expired(&self, time: Timestamp) -> Vec<(ThreadKey, RunNo)> {
         let mut expired = Vec::new();
-        for hot in self.hot.values() {
+        for (_, hot) in self.hot.iter().filter(|(no, hot)| self.has_its_name(**no, hot)) {
             let runs = hot.durable.iter().flat_map(ThreadState::runs);
             let over = runs.filter(|run| run.is_running() && run.lease_until <= time);
             expired.extend(over.map(|run| (hot.key.clone(), run.no)));
@@ -429,6 +437,15 @@ impl Dirty {
                 Fact::Created { .. } | Fact::Trimmed { .. } | Fact::Deleted => 0,
             },
         }
+    }
+}
+
+/// Takes in when a run was compacted.
+pub(crate) fn note_compacted(compacted: &mut Compacted, item: &Item) {
+    if let Item::Fact { fact, tail, .. } = item
+        && let Fact::Compacted { run } = **fact
+    {
+        compacted.insert(run, *tail);
     }
 }
 

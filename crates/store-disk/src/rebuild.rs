@@ -46,7 +46,8 @@ pub(crate) fn rebuild(catalogue: &Catalogue, shelf: &Shelf, indexes: &[Index]) -
     let mut threads: HashMap<u64, Rebuilt> = HashMap::new();
     let (mut watermark, mut threads_end) = (Mark::default(), 0);
     let mut indexes: Vec<&Index> = indexes.iter().collect();
-    indexes.sort_by_key(|index| index.order);
+    // What was said again, and never in the journal, comes after what was sealed up to there.
+    indexes.sort_by_key(|index| (index.order, index.sources.is_empty()));
     for index in indexes {
         take_facts(shelf, index, &mut threads)?;
         for span in &index.spans {

@@ -4,10 +4,10 @@
 
 use crate::entry::{Attached, FACT, FactEntry, OPENED, encode_fact};
 use crate::kept::Compacted;
-use threadline_log::Timestamp;
 use threadline_log::fact::Fact;
 use threadline_log::run::RunInfo;
 use threadline_log::state::ThreadState;
+use threadline_log::{Epoch, Timestamp};
 
 /// All that a state says which facts have said, but for requests and checkpoints: these are bytes of their own.
 pub(crate) fn restated(state: &ThreadState, compacted: &Compacted) -> Vec<FactEntry> {
@@ -19,10 +19,19 @@ pub(crate) fn restated(state: &ThreadState, compacted: &Compacted) -> Vec<FactEn
     ];
     for run in state.runs() {
         facts.push(entry(run.started, run.offsets.start, &opened(run)));
+        if run.is_running() || run.epoch > Epoch(1) {
+            // What was lost may be the last of several claims.
+            let claimed = Fact::Claimed { run: run.no, epoch: run.epoch, lease_until: run.lease_until };
+            facts.push(entry(run.started, run.offsets.end, &claimed));
+        }
         if let (Some(end), Some(time)) = (&run.end, run.ended) {
             let ended = Fact::Ended { run: run.no, end: end.clone(), at: run.ended_at };
             facts.push(entry(time, run.offsets.end, &ended));
         }
+    }
+    for (run, key, ack) in state.keys() {
+        let keyed = Fact::Keyed { run, key: key.clone(), first: ack.first, count: ack.count };
+        facts.push(entry(ack.time, ack.offsets().end, &keyed));
     }
     if info.offsets.start > 0 {
         facts.push(entry(info.updated, info.offsets.end, &Fact::Trimmed { first: info.offsets.start }));

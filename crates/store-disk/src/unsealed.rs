@@ -87,6 +87,11 @@ impl Unsealed {
         found.batches.get(start..end).unwrap_or_default()
     }
 
+    /// What a thread has there.
+    pub(crate) fn of(&self, thread: u64) -> UnsealedThread {
+        self.threads.get(&thread).cloned().unwrap_or_default()
+    }
+
     /// Where the last fact of a kind about a run is.
     pub(crate) fn fact(&self, thread: u64, kind: u8, run: RunNo) -> Option<Mark> {
         let facts = &self.threads.get(&thread)?.facts;

@@ -79,24 +79,9 @@ fn forget(transaction: &Transaction<'_>, no: u64) -> Result<(), CatalogueError> 
 
 fn put(transaction: &Transaction<'_>, change: &ThreadChange) -> Result<(), CatalogueError> {
     let Some(info) = &change.info else { return Ok(()) };
-    let (body, crc) = encode_thread(info);
-    let scope = &info.key.scope;
-    transaction
-        .prepare_cached(
-            "insert into threads (no, app, user, thread, updated, trimmed, body, crc)
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict (no) do update
-             set updated = excluded.updated, trimmed = excluded.trimmed, body = excluded.body, crc = excluded.crc",
-        )?
-        .execute(params![
-            change.no,
-            scope.app.as_str(),
-            scope.user.as_str(),
-            info.key.thread.as_str(),
-            info.updated.0,
-            info.offsets.start,
-            body,
-            crc
-        ])?;
+    if !put_thread(transaction, change.no, info)? {
+        return Ok(());
+    }
     for (run, compacted) in &change.runs {
         let (body, crc) = encode_run(run);
         transaction
@@ -120,6 +105,48 @@ fn put(transaction: &Transaction<'_>, change: &ThreadChange) -> Result<(), Catal
     for (run, words) in &change.words {
         put_words(transaction, change.no, *run, words)?;
     }
+    Ok(())
+}
+
+/// A name is that of the last thread that was made under it: the others were deleted before, even if that is lost. False if it is
+/// another's.
+fn put_thread(transaction: &Transaction<'_>, no: u64, info: &ThreadInfo) -> Result<bool, CatalogueError> {
+    match insert_thread(transaction, no, info) {
+        Err(rusqlite::Error::SqliteFailure(failure, _))
+            if failure.code == rusqlite::ErrorCode::ConstraintViolation => {}
+        inserted => return Ok(inserted.map(|()| true)?),
+    }
+    let (scope, thread) = (&info.key.scope, &info.key.thread);
+    let other: u64 = transaction
+        .prepare_cached("select no from threads where app = ?1 and user = ?2 and thread = ?3")?
+        .query_row(params![scope.app.as_str(), scope.user.as_str(), thread.as_str()], |row| row.get(0))?;
+    if other > no {
+        return Ok(false);
+    }
+    forget(transaction, other)?;
+    insert_thread(transaction, no, info)?;
+    Ok(true)
+}
+
+fn insert_thread(transaction: &Transaction<'_>, no: u64, info: &ThreadInfo) -> rusqlite::Result<()> {
+    let (body, crc) = encode_thread(info);
+    let (scope, thread) = (&info.key.scope, &info.key.thread);
+    transaction
+        .prepare_cached(
+            "insert into threads (no, app, user, thread, updated, trimmed, body, crc)
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict (no) do update
+             set updated = excluded.updated, trimmed = excluded.trimmed, body = excluded.body, crc = excluded.crc",
+        )?
+        .execute(params![
+            no,
+            scope.app.as_str(),
+            scope.user.as_str(),
+            thread.as_str(),
+            info.updated.0,
+            info.offsets.start,
+            body,
+            crc
+        ])?;
     Ok(())
 }
 

@@ -171,7 +171,7 @@ impl Catalogue {
     /// Reads all of it and says what is wrong.
     pub(crate) fn check(&self) -> Result<Vec<String>, CatalogueError> {
         let reader = self.reader();
-        let mut statement = reader.prepare("pragma quick_check")?;
+        let mut statement = reader.prepare("pragma integrity_check")?;
         let said = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
         Ok(said.into_iter().filter(|line| line != "ok").collect())
     }

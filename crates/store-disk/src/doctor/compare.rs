@@ -14,16 +14,18 @@ const PAGE_BYTES: usize = 4 << 20;
 
 /// Opens the store with its catalogue and without; reads all records.
 pub(super) fn compare(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
-    let mut options = options.clone();
-    let mut directories = options.directories()?;
-    let path = directories.path.take().map(|path| path.join(CATALOGUE));
+    let (alone, path) = options.without_catalogue()?;
+    let mut path = path.map(|path| path.join(CATALOGUE));
     if path.is_some() {
         // Afterwards it has all that the journal says.
-        let (engine, _) = open(&options)?;
-        engine.flush()?;
+        let (engine, _) = open(options)?;
+        if let Err(error) = engine.flush() {
+            // Damage that only a write meets. What it has not taken in is no difference worth telling.
+            report.find(Severity::Derived, CATALOGUE, error);
+            path = None;
+        }
     }
-    options.directories = Some(directories);
-    let (engine, _) = open(&options)?;
+    let (engine, _) = open(&alone)?;
     engine.flush()?;
     for no in engine.catalogue.thread_numbers()? {
         let Some(stored) = engine.catalogue.thread_by_no(no)? else { continue };
@@ -47,14 +49,18 @@ fn differ(catalogued: &Catalogue, logged: &Catalogue, report: &mut Report) {
         Err(error) => return report.find(Severity::Derived, CATALOGUE, error),
     };
     for (no, table) in differences {
-        let key_in = |catalogue: &Catalogue| Some(catalogue.thread_by_no(no?).ok()??.key);
-        let keys = (key_in(catalogued), key_in(logged));
-        let what = match keys {
+        // What is damaged is there, though its name is not known.
+        let thread_in = |catalogue: &Catalogue| match catalogue.thread_by_no(no?) {
+            Ok(stored) => stored.map(|stored| Some(stored.key)),
+            Err(_) => Some(None),
+        };
+        let threads = (thread_in(catalogued), thread_in(logged));
+        let what = match threads {
             (Some(_), None) => "the log has no such thread",
             (None, Some(_)) => "it is missing there",
             _ => "the log says something else",
         };
-        let thread = match (keys.1.or(keys.0), no) {
+        let thread = match (threads.1.flatten().or(threads.0.flatten()), no) {
             (Some(key), _) => format!(", thread={key}"),
             // One that was deleted, or that neither of them knows.
             (None, Some(no)) => format!(", number={no}"),

@@ -3,6 +3,7 @@
 mod check;
 mod compare;
 mod orphans;
+mod remembered;
 mod repair;
 mod report;
 

@@ -1,5 +1,6 @@
 //! Threads of which something is left, but not that they were made: nobody could ask for them.
 
+use super::remembered::name_in_history;
 use super::report::{Report, Severity};
 use crate::catalogue::{Catalogue, CatalogueError, StoredThread};
 use crate::engine::Engine;
@@ -23,11 +24,8 @@ const FIRST: u64 = 0;
 
 /// Makes it known again that threads were made: as the catalogue knew them, or else under names that say where they come from.
 pub(super) fn name_anew(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
-    let mut options = options.clone();
-    let mut directories = options.directories()?;
-    let path = directories.path.take();
-    options.directories = Some(directories);
     // What the log alone says. The catalogue is derived, and may still know what is lost.
+    let (options, path) = options.without_catalogue()?;
     let (engine, _) = open(&options)?;
     let orphans = orphans(&engine)?;
     if orphans.is_empty() {
@@ -55,6 +53,16 @@ pub(super) fn name_anew(options: &DiskOptions, report: &mut Report) -> Result<()
     Ok(())
 }
 
+/// Whose threads are that nobody knows the names of.
+pub(super) fn lost_scope() -> io::Result<Scope> {
+    let owner = Owner::new(LOST).map_err(unusual)?;
+    Ok(Scope { app: owner.clone(), user: owner })
+}
+
+fn unusual(error: threadline_log::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
 /// The numbers of threads that have data and are not known.
 fn orphans(engine: &Engine) -> Result<BTreeSet<u64>, OpenError> {
     engine.flush()?;
@@ -63,12 +71,19 @@ fn orphans(engine: &Engine) -> Result<BTreeSet<u64>, OpenError> {
     orphans.retain(|no| !overlay.has(*no) && !overlay.unsealed.is_deleted(*no));
     let unsealed = overlay.unknown_threads();
     drop(overlay);
-    for no in unsealed {
-        if engine.catalogue.thread_by_no(no)?.is_none() && !engine.catalogue.has_tombstone(no)? {
-            orphans.insert(no);
+    // It is known that those were made, and that their names were given to others since.
+    let mut nameless = BTreeSet::new();
+    for no in orphans {
+        if name_in_history(engine, no)?.is_none() {
+            nameless.insert(no);
         }
     }
-    Ok(orphans)
+    for no in unsealed {
+        if engine.catalogue.thread_by_no(no)?.is_none() && !engine.catalogue.has_tombstone(no)? {
+            nameless.insert(no);
+        }
+    }
+    Ok(nameless)
 }
 
 /// The name of a thread, and the facts that it is known by.
@@ -88,9 +103,7 @@ fn named(
         let facts = restated(&stored.state, &stored.compacted);
         return Ok((stored.key, facts));
     }
-    let unusual = |error: threadline_log::Error| io::Error::other(error.to_string());
-    let owner = Owner::new(LOST).map_err(unusual)?;
-    let scope = Scope { app: owner.clone(), user: owner };
+    let scope = lost_scope()?;
     let mut name = format!("thread-{no}");
     let key = loop {
         let key = ThreadKey::new(scope.clone(), ThreadId::new(name.as_str()).map_err(unusual)?);

@@ -3,6 +3,7 @@
 use super::check::look_at_block;
 use super::compare;
 use super::orphans::name_anew;
+use super::remembered::state_again;
 use super::report::{Report, Severity};
 use crate::catalogue::Catalogue;
 use crate::dirs::Directories;
@@ -52,9 +53,10 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
         forget_sidecars(&*directories.log)?;
     }
     name_anew(&options, &mut report)?;
-    // The states of threads are those that are left of them.
-    rebuild(&options)?;
-    repair_journal(&options, &directories, &mut report)?;
+    state_again(&options, &mut report)?;
+    // The states of threads are those that are left of them. The catalogue, which knows more, goes last: a repair that is interrupted may
+    // need it again.
+    repair_journal(&options.without_catalogue()?.0, &directories, &mut report)?;
     rebuild(&options)?;
     compare::compare(&options, &mut report)?;
     Ok(report)

@@ -264,6 +264,72 @@ async fn a_row_that_says_something_else_is_found_by_table_and_thread_and_made_an
     }
 }
 
+#[tokio::test]
+async fn damage_that_only_a_write_meets_is_found_and_made_anew() {
+    // What opening and reading do not look at: the index of words, and a page of an index of threads.
+    for spoiled in ["words", "threads_by_update"] {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join(crate::open::CATALOGUE);
+        let disk = made_with(0, dir.path()).await;
+        let options = with_catalogue(&disk, dir.path());
+        let (store, _) = crate::DiskStore::open(&options).unwrap();
+        let past = dir.path().join("past");
+        for (number, step) in STEPS[..8].iter().enumerate() {
+            if number == 7 {
+                // What is written from here on it has not taken in, as after a kill.
+                store.engine.flush().unwrap();
+                store.engine.catalogue.copy(&past).unwrap();
+            }
+            run(&store, number, *step).await.unwrap();
+        }
+        store.close().await;
+        drop(store);
+        std::fs::rename(&past, &path).unwrap();
+        spoil(&path, spoiled);
+        let report = doctor::check(&options).unwrap();
+        assert_eq!(report.severity(), Some(Severity::Derived), "{spoiled}: {report:?}");
+        assert_eq!(report.threads, 2, "all else is looked at: {report:?}");
+        doctor::rebuild(&options).unwrap();
+        let report = doctor::check(&options).unwrap();
+        assert!(report.severity() <= Some(Severity::Note), "{spoiled}: {report:?}");
+    }
+}
+
+/// Spoils the words, or the first page of an index.
+fn spoil(path: &Path, what: &str) {
+    let database = rusqlite::Connection::open(path).unwrap();
+    if what == "words" {
+        assert_ne!(database.execute("update words_data set block = x'ffff'", []).unwrap(), 0);
+        return;
+    }
+    let number = |sql: &str| database.query_row(sql, [], |row| row.get::<_, u64>(0)).unwrap();
+    let page = number(&format!("select rootpage from sqlite_master where name = '{what}'"));
+    let page_bytes = number("pragma page_size");
+    let mut bytes = std::fs::read(path).unwrap();
+    let at = usize::try_from((page - 1) * page_bytes).unwrap();
+    bytes[at..at + 100].fill(0x55);
+    drop(database);
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_not_said_to_be_missing() {
+    let dir = TempDir::new().unwrap();
+    let disk = made_with(10, dir.path()).await;
+    let database = rusqlite::Connection::open(dir.path().join(crate::open::CATALOGUE)).unwrap();
+    // Nothing goes on there, so that nobody looks at it when the store is opened.
+    assert_eq!(database.execute("update threads set crc = crc + 1 where no = 0", []).unwrap(), 1);
+    drop(database);
+    let report = doctor::check(&with_catalogue(&disk, dir.path())).unwrap();
+    let found: Vec<&str> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.place.contains("table=threads"))
+        .map(|finding| finding.what.as_str())
+        .collect();
+    assert_eq!(found, ["the log says something else"], "{report:?}");
+}
+
 /// A store whose thread `c` has lost that it was made, and the catalogue's directory.
 async fn orphaned(catalogue: &Path) -> SimDisk {
     let disk = SimDisk::new();

@@ -9,6 +9,7 @@ mod erase;
 mod faults;
 pub(crate) mod flags;
 mod races;
+mod remembered;
 mod rotten;
 mod script;
 mod sim;

@@ -93,6 +93,11 @@ fn append(thread: ThreadKey, run: u32, records: usize, time: Timestamp) -> Appen
     Append { run, epoch, incarnation, records, key: None, expected_tail: None, end, time, thread }
 }
 
+/// An append to a run of a thread.
+pub(super) fn appending(name: &str, run: u32, records: usize) -> Append {
+    append(thread(name), run, records, Timestamp(2_000))
+}
+
 /// Does a step; `number` makes it unlike others.
 pub(super) async fn run(store: &dyn Store, number: usize, step: Step) -> Result<(), Error> {
     let time = Timestamp(1_000 + i64::try_from(number).unwrap());
