@@ -151,7 +151,7 @@ fn p2_a_power_cut_while_opening_after_a_power_cut_changes_nothing() {
     let mut opened = 0;
     let moments: Vec<_> = [&SMALL, &WIDE].into_iter().flat_map(moments).collect();
     for (seed, moment) in (0..).zip(&moments) {
-        for image in moment.disk.crash_images_some(seed, 50).step_by(5) {
+        for image in moment.disk.crash_images_some(seed, 10) {
             let nested = Arc::new(Mutex::new(Vec::new()));
             let log = Arc::clone(&nested);
             image.on_operation(move |disk, _| log.lock().unwrap().push(disk.fork()));
