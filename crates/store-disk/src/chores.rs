@@ -63,6 +63,11 @@ impl Chores {
         }
     }
 
+    /// The catalogue has not taken in what it should have.
+    fn note_left(&self) {
+        self.known().is_dirty = true;
+    }
+
     /// Seals and erases everything that may be, and waits for it.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
         let (waiting, tidied) = oneshot::channel();
@@ -119,8 +124,14 @@ pub(crate) fn keep_catalogue(core: &Core, engine: &Weak<Engine>) {
     let mut lag = CATALOGUE_LAG;
     while core.chores.wait_for_changes(lag) {
         let Some(engine) = engine.upgrade() else { return };
-        // What it does not take now it gets the next time; whoever asks it for something is told.
-        let threads = u32::try_from(engine.flush().unwrap_or_default()).unwrap_or(u32::MAX);
+        let threads = match engine.flush() {
+            Ok(threads) => u32::try_from(threads).unwrap_or(u32::MAX),
+            Err(_) => {
+                // It gets it the next time. Whoever asks for the store's health is told.
+                core.chores.note_left();
+                u32::MAX
+            }
+        };
         lag = CATALOGUE_LAG_MAX.min(CATALOGUE_LAG + CATALOGUE_LAG_PER_THREAD.saturating_mul(threads));
     }
 }

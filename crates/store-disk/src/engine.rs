@@ -47,6 +47,8 @@ pub(crate) struct Engine {
     identity: Mutex<Identity>,
     /// Changes that the catalogue has not taken, though it should have.
     flushing: Mutex<Option<Changes>>,
+    /// As much waits for the catalogue as may, and it takes nothing.
+    is_stuck: AtomicBool,
     lock: Mutex<Option<DirLock>>,
     is_closed: AtomicBool,
 }
@@ -227,6 +229,7 @@ impl Engine {
             directories,
             identity: Mutex::new(identity),
             flushing: Mutex::default(),
+            is_stuck: AtomicBool::new(false),
             lock: Mutex::new(Some(lock)),
             is_closed: AtomicBool::new(false),
         }
@@ -242,8 +245,21 @@ impl Engine {
         self.flushing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, and does something at the moment that the catalogue then shows.
+    /// The same, and does something at the moment that the catalogue then shows. How it ends is noted.
     fn flush_and(
+        &self,
+        left: &mut Option<Changes>,
+        at_once: impl FnOnce(&mut Overlay),
+    ) -> Result<usize, CatalogueError> {
+        let flushed = self.take_in(left, at_once);
+        let is_full = self.core.overlay().dirty_bytes() > self.limits.overlay_bytes_max;
+        self.ailments.note_flush(&flushed);
+        self.catalogue.mark();
+        self.is_stuck.store(is_full && flushed.is_err(), Ordering::Release);
+        flushed
+    }
+
+    fn take_in(
         &self,
         left: &mut Option<Changes>,
         at_once: impl FnOnce(&mut Overlay),
@@ -289,6 +305,10 @@ impl Engine {
         }
         if let Some(broken) = self.core.broken() {
             return Some(broken.to_owned());
+        }
+        if self.is_stuck.load(Ordering::Acquire) {
+            let why = self.ailments.flush().unwrap_or_default();
+            return Some(format!("no more fits into memory, and {why}"));
         }
         // Whoever wrote behind a loss would give offsets a second time.
         if let Some(damage) = self.damaged.values().next() {
@@ -377,15 +397,7 @@ pub(crate) fn unreadable_block(error: &HistoryError, file: &str, thread: u64, of
 
 impl From<CatalogueError> for Error {
     fn from(error: CatalogueError) -> Self {
-        let is_damaged = match &error {
-            CatalogueError::Row(_) => true,
-            CatalogueError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => matches!(
-                failure.code,
-                rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase
-            ),
-            CatalogueError::Sqlite(_) | CatalogueError::Io(_) | CatalogueError::Busy => false,
-        };
-        match is_damaged {
+        match error.is_damage() {
             true => Self::Corrupt { place: "catalogue.sqlite".to_owned(), what: error.to_string() },
             false => Self::Unavailable(error.to_string()),
         }

@@ -382,7 +382,8 @@ fn open_catalogue(
     }
     let why = match (unusable, Catalogue::open(&path)) {
         (Some(why), _) => why,
-        (None, Ok(Some(catalogue))) => return Ok((catalogue, None)),
+        (None, Ok(Some(catalogue))) if !catalogue.is_marked()? => return Ok((catalogue, None)),
+        (None, Ok(Some(_))) => "something in it was found damaged".to_owned(),
         (None, Ok(None)) => "it is missing or of another version".to_owned(),
         (None, Err(error)) => error.to_string(),
     };

@@ -3,7 +3,7 @@
 //! A thread in use has two states. The *admitted* one includes writes that are on their way and decides about the next; the *durable*
 //! one is what readers see.
 
-use crate::catalogue::{Changes, StoredThread, ThreadChange};
+use crate::catalogue::{Changes, KeysSum, StoredThread, ThreadChange};
 use crate::entry::{Attached, FactEntry};
 use crate::history::Mark;
 use crate::kept::{Compacted, Kept};
@@ -379,7 +379,8 @@ pub(crate) fn change(
     let runs = runs.into_iter();
     let runs =
         runs.filter_map(|run| Some((state?.run(run).ok()?.clone(), compacted.get(&run).copied()))).collect();
-    ThreadChange { no, info, runs, keys, keyed_runs: None, words }
+    let keys_sum = state.map(|state| KeysSum::of(state.keys())).unwrap_or_default();
+    ThreadChange { no, info, runs, keys, keys_sum, keyed_runs: None, words }
 }
 
 impl Hot {

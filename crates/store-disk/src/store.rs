@@ -61,6 +61,13 @@ impl DiskStore {
         self.engine.journal.failure().is_some_and(|failure| is_full(failure.error.kind()))
     }
 
+    /// What lists leave out because it is damaged in the catalogue, which is made anew when the store is next opened. What the log has of
+    /// these threads can be read then.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<String> {
+        self.engine.catalogue.damages()
+    }
+
     fn stop(&self) {
         self.engine.core.chores.stop();
         let threads = std::mem::take(&mut *self.background.lock().unwrap_or_else(PoisonError::into_inner));
@@ -267,7 +274,19 @@ impl Store for DiskStore {
     }
 
     fn ailments(&self) -> Vec<String> {
-        self.engine.ailments.lines()
+        let mut lines = self.engine.ailments.lines();
+        let damages = self.engine.catalogue.damages();
+        lines.extend(
+            damages
+                .iter()
+                .map(|what| format!("{what}; the catalogue is made anew when the store is next opened")),
+        );
+        let background = self.engine.journal.health().background;
+        lines.extend(
+            background
+                .map(|why| format!("the journal's next segment or a sidecar cannot be prepared: {why}")),
+        );
+        lines
     }
 
     async fn close(&self) {

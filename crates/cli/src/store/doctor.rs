@@ -38,7 +38,7 @@ pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Fail
     let is_listed = is_rebuilt || found.severity() != Some(doctor::Severity::Derived);
     let rechecked = match is_whole.then(|| recheck(&args.store)) {
         Some(Err(_)) if !is_listed => None,
-        rechecked => rechecked.transpose()?,
+        rechecked => rechecked.transpose()?.flatten(),
     };
     rechecked.iter().flat_map(|one| &one.broken).for_each(|_| report.count(Severity::Finding));
     let mut out = io::stdout().lock();
@@ -64,11 +64,13 @@ fn look_at_files(dir: &Path, args: &DoctorArgs) -> Result<doctor::Report, Failur
     Ok(found)
 }
 
-fn recheck(store: &StoreArgs) -> Result<Rechecked, Failure> {
+/// None if not all threads are known, which was found.
+fn recheck(store: &StoreArgs) -> Result<Option<Rechecked>, Failure> {
     let opened = Opened::existing(store)?;
     let rechecked = Rechecked::of(&opened)?;
+    let are_all = opened.left_out().is_empty();
     opened.close();
-    Ok(rechecked)
+    Ok(are_all.then_some(rechecked))
 }
 
 fn write_text(

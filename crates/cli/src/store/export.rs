@@ -1,7 +1,7 @@
 //! `threadline export`: threads as lines of JSON.
 
 use super::args::{ExportArgs, FormArg};
-use super::opened::Opened;
+use super::opened::{Opened, not_listed};
 use super::remote::{Refused, Remote, failure, thread_path};
 use crate::progress::Progress;
 use crate::report::{Failure, Report};
@@ -39,6 +39,7 @@ fn stored(args: &ExportArgs, out: &mut impl Write, report: &mut Report<'_>) -> R
         Some(thread) => vec![args.scope.thread(thread)],
         None => opened.all_threads()?,
     };
+    let left_out = opened.left_out();
     let mut failed = Vec::new();
     for thread in threads {
         match export(&opened, &thread, form, out, report) {
@@ -53,7 +54,8 @@ fn stored(args: &ExportArgs, out: &mut impl Write, report: &mut Report<'_>) -> R
     for (thread, error) in &failed {
         report.warn(&format!("{thread}: {error}"));
     }
-    Ok(failed.len())
+    left_out.iter().for_each(|what| report.warn(&not_listed(what)));
+    Ok(failed.len() + left_out.len())
 }
 
 fn export(

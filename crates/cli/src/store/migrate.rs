@@ -1,7 +1,7 @@
 //! `threadline migrate`: all threads from one store to another.
 
 use super::args::MigrateArgs;
-use super::opened::Opened;
+use super::opened::{Opened, not_listed};
 use crate::progress::Progress;
 use crate::report::{Failure, Report, Severity, printable};
 use futures_util::{StreamExt, stream};
@@ -48,6 +48,10 @@ enum Outcome {
 
 async fn all(from: &Opened, to: &Opened, report: &mut Report<'_>) -> Result<Migrated, Failure> {
     let threads = from.list().await?;
+    for what in from.left_out() {
+        report.warn(&not_listed(&what));
+        report.count(Severity::Finding);
+    }
     let records = threads.iter().map(|thread| thread.offsets.end - thread.offsets.start).sum();
     let shown = RefCell::new((Progress::of_things(records, "records"), report));
     let told = |records: u64| {

@@ -33,7 +33,7 @@ pub(crate) fn run(command: &StoreCommand) -> ExitCode {
     };
     let mut report = Report::new(input, reporting, io::stderr().lock());
     let result = match command {
-        StoreCommand::Threads(args) => threads::run(args),
+        StoreCommand::Threads(args) => threads::run(args, &mut report),
         StoreCommand::Show(args) => show::run(args),
         StoreCommand::Export(args) => export::run(args, &mut report),
         StoreCommand::Import(args) => import::run(args, &mut report),

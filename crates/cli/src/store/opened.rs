@@ -42,9 +42,16 @@ fn pages(engine: &Engine, limit: usize) -> impl Stream<Item = Result<Vec<ThreadI
     })
 }
 
+/// What is said of what a list leaves out. Nobody has to mend it.
+pub(crate) fn not_listed(what: &str) -> String {
+    format!("not listed: {what}; the catalogue is made anew when the store is next opened")
+}
+
 /// An open store. What it is asked is waited for.
 pub(crate) struct Opened {
     pub(crate) engine: Engine,
+    /// The same store, if it is in a directory.
+    disk: Option<Arc<DiskStore>>,
     runtime: Runtime,
 }
 
@@ -134,8 +141,13 @@ impl Opened {
             .enable_all()
             .build()
             .map_err(|error| Failure::store(place, &error))?;
+        let mut disk = None;
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = match place {
-            Place::Dir(dir) => (Arc::new(open_store(dir)?), Arc::new(SystemClock)),
+            Place::Dir(dir) => {
+                let store = Arc::new(open_store(dir)?);
+                disk = Some(Arc::clone(&store));
+                (store, Arc::new(SystemClock))
+            }
             Place::Memory => return Err(Failure::Usage("--store: nothing is kept in memory:".to_owned())),
             Place::Database(url) => {
                 let store = runtime.block_on(url.open(may_be_unsafe, missing))?;
@@ -144,7 +156,7 @@ impl Opened {
             }
         };
         let engine = Engine::new(store, clock, Arc::new(RandomIds), Options::default());
-        Ok(Self { engine, runtime })
+        Ok(Self { engine, disk, runtime })
     }
 
     /// Waits for an answer.
@@ -170,6 +182,11 @@ impl Opened {
 
     pub(crate) async fn list(&self) -> Result<Vec<ThreadInfo>, Failure> {
         Ok(pages(&self.engine, PAGE_THREADS).try_concat().await?)
+    }
+
+    /// What is missing in lists that were made, because it is damaged.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        self.disk.as_ref().map_or_else(Vec::new, |disk| disk.left_out())
     }
 
     /// Ends all work in good order.

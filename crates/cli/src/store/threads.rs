@@ -1,19 +1,19 @@
 //! `threadline threads`: what a store holds.
 
 use super::args::{OutputFormat, ThreadsArgs, named_scope};
-use super::opened::Opened;
+use super::opened::{Opened, not_listed};
 use super::remote::Remote;
 use super::time::readable;
-use crate::report::{Failure, printable};
+use crate::report::{Failure, Report, printable};
 use serde_json::json;
 use std::io::{self, Write};
 use threadline_log::thread::{ThreadInfo, ThreadOrder, ThreadQuery};
 
-pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &ThreadsArgs, report: &mut Report<'_>) -> Result<(), Failure> {
     // One more shows that there are more.
     let limit = args.limit.saturating_add(1);
-    let mut threads = match Remote::of(&args.place)? {
-        Some(remote) => remote.threads(&asked(args), limit)?,
+    let (mut threads, left_out) = match Remote::of(&args.place)? {
+        Some(remote) => (remote.threads(&asked(args), limit)?, Vec::new()),
         None => listed(args, limit)?,
     };
     let has_more = threads.len() > args.limit;
@@ -23,11 +23,16 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
         OutputFormat::Text => write_table(&mut out, &threads, has_more),
         OutputFormat::Json => threads.iter().try_for_each(|thread| writeln!(out, "{}", object(thread))),
     };
-    written.map_err(Failure::write)
+    written.map_err(Failure::write)?;
+    left_out.iter().for_each(|what| report.warn(&not_listed(what)));
+    match left_out.len() {
+        0 => Ok(()),
+        count => Err(Failure::Store(format!("threads that could not be listed: {count}"))),
+    }
 }
 
-/// Those of a store.
-fn listed(args: &ThreadsArgs, limit: usize) -> Result<Vec<ThreadInfo>, Failure> {
+/// Those of a store, and what is missing among them.
+fn listed(args: &ThreadsArgs, limit: usize) -> Result<(Vec<ThreadInfo>, Vec<String>), Failure> {
     let opened = Opened::existing(&args.place.store)?;
     let query = ThreadQuery {
         order: ThreadOrder::Updated,
@@ -40,8 +45,9 @@ fn listed(args: &ThreadsArgs, limit: usize) -> Result<Vec<ThreadInfo>, Failure> 
         limit,
     };
     let threads = opened.wait(opened.engine.threads(&query))?;
+    let left_out = opened.left_out();
     opened.close();
-    Ok(threads)
+    Ok((threads, left_out))
 }
 
 /// The same, as a server is asked.

@@ -54,6 +54,27 @@ fn what_was_migrated_is_the_same_and_is_not_migrated_again() {
 }
 
 #[test]
+fn a_thread_that_cannot_be_listed_is_named_and_migrated_the_next_time() {
+    let (from, to) = (empty(), empty());
+    for name in ["one", "other"] {
+        assert_eq!(on(from.path(), &["import", "--thread", name], BRANCHES).code, 0);
+    }
+    let catalogue = from.path().join("catalogue.sqlite");
+    let mut damaged = std::fs::read(&catalogue).expect("a catalogue");
+    let place =
+        damaged.windows(11).position(|window| window == b"Hello there").expect("the name of one of them");
+    damaged[place] ^= 1;
+    std::fs::write(&catalogue, &damaged).expect("the catalogue is damaged");
+    let migrated = migrate(path(&from), path(&to));
+    assert_eq!((migrated.code, migrated.text().lines().count()), (1, 1), "{}", migrated.stderr);
+    assert!(migrated.stderr.contains("not listed: "), "{}", migrated.stderr);
+    let again = migrate(path(&from), path(&to));
+    assert_eq!((again.code, again.text().lines().count()), (0, 1), "{}", again.stderr);
+    assert_ne!(again.text(), migrated.text());
+    assert!(migrated.stderr.contains(again.text().trim_end()), "{}", migrated.stderr);
+}
+
+#[test]
 fn a_thread_that_differs_is_named_and_stays() {
     let (from, to) = (empty(), empty());
     assert_eq!(on(from.path(), &["import"], BRANCHES).code, 0);

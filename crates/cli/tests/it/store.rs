@@ -305,7 +305,6 @@ fn a_damaged_catalogue_is_made_anew() {
     let place = damaged.windows(name.len()).position(|window| window == name).expect("the thread's name");
     damaged[place] ^= 1;
     std::fs::write(&catalogue, &damaged).expect("the catalogue is damaged");
-    assert_eq!(on(store.path(), &["threads"], "").code, 3);
     let found = on(store.path(), &["doctor"], "");
     assert_eq!(found.code, 1, "{}{}", found.text(), found.stderr);
     let lines: Vec<&str> = found.text().lines().collect();
@@ -319,6 +318,24 @@ fn a_damaged_catalogue_is_made_anew() {
     assert!(rebuilt.text().ends_with("the records are those that were chained\n"), "{}", rebuilt.text());
     assert_eq!(on(store.path(), &["threads"], "").text(), listed.text());
     assert!(on(store.path(), &["doctor"], "").text().starts_with("threads: 1, records: 10: all good\n"));
+    // A list says what it leaves out, and the next command finds it whole.
+    let whole = on(store.path(), &["export", "--all"], "");
+    for args in [&["threads"][..], &["export", "--all"]] {
+        let mut damaged = std::fs::read(&catalogue).expect("a catalogue");
+        let place = damaged.windows(name.len()).position(|window| window == name).expect("the thread's name");
+        damaged[place] ^= 1;
+        std::fs::write(&catalogue, &damaged).expect("the catalogue is damaged");
+        let less = on(store.path(), args, "");
+        assert_eq!(less.code, 3, "{args:?}: {}", less.text());
+        assert!(
+            less.stderr.contains("not listed: ") && less.stderr.contains("default/default/t"),
+            "{}",
+            less.stderr
+        );
+        assert!(!less.text().contains("Hello"), "{args:?}: {}", less.text());
+        assert_eq!(on(store.path(), &["export", "--all"], "").text(), whole.text());
+        assert_eq!(on(store.path(), &["threads"], "").text(), listed.text());
+    }
     // Without one, or with something else in its place, it is made anew when the store is opened.
     std::fs::remove_file(&catalogue).expect("there is one");
     assert_eq!(on(store.path(), &["threads"], "").text(), listed.text());

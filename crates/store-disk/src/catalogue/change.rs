@@ -1,6 +1,7 @@
 //! What the catalogue is told.
 
-use super::rows::{encode_run, encode_thread};
+use super::connection::Meta;
+use super::rows::{KeysSum, encode_run, encode_thread, name_crc};
 use super::{Catalogue, CatalogueError};
 use crate::history::Mark;
 use rusqlite::{Transaction, params};
@@ -28,6 +29,8 @@ pub(crate) struct ThreadChange {
     /// Runs, and the tail when each was compacted.
     pub(crate) runs: Vec<(RunInfo, Option<u64>)>,
     pub(crate) keys: Vec<(RunNo, AppendKey, Ack)>,
+    /// All keys that it then has.
+    pub(crate) keys_sum: KeysSum,
     /// The runs whose keys are kept, if some may have been forgotten.
     pub(crate) keyed_runs: Option<BTreeSet<RunNo>>,
     /// The words of its name, or of a run.
@@ -53,11 +56,11 @@ impl Catalogue {
         for change in there {
             put(&transaction, change)?;
         }
-        let Mark { segment, byte } = changes.watermark;
-        transaction.execute(
-            "insert or replace into meta (one, segment, byte, threads_end) values (1, ?1, ?2, ?3)",
-            params![segment, byte, changes.threads_end],
-        )?;
+        let Changes { watermark, threads_end, .. } = *changes;
+        let running = transaction
+            .prepare_cached("select count(*) from runs where running = 1")?
+            .query_row([], |row| row.get(0))?;
+        Meta { watermark, threads_end, running }.put(&transaction)?;
         Ok(transaction.commit()?)
     }
 }
@@ -79,11 +82,11 @@ fn forget(transaction: &Transaction<'_>, no: u64) -> Result<(), CatalogueError> 
 
 fn put(transaction: &Transaction<'_>, change: &ThreadChange) -> Result<(), CatalogueError> {
     let Some(info) = &change.info else { return Ok(()) };
-    if !put_thread(transaction, change.no, info)? {
+    if !put_thread(transaction, change.no, info, change.keys_sum)? {
         return Ok(());
     }
     for (run, compacted) in &change.runs {
-        let (body, crc) = encode_run(run);
+        let (body, crc) = encode_run(change.no, run, *compacted);
         transaction
             .prepare_cached(
                 "insert into runs (thread, no, running, compacted, body, crc) values (?1, ?2, ?3, ?4, ?5, ?6)
@@ -110,8 +113,13 @@ fn put(transaction: &Transaction<'_>, change: &ThreadChange) -> Result<(), Catal
 
 /// A name is that of the last thread that was made under it: the others were deleted before, even if that is lost. False if it is
 /// another's.
-fn put_thread(transaction: &Transaction<'_>, no: u64, info: &ThreadInfo) -> Result<bool, CatalogueError> {
-    match insert_thread(transaction, no, info) {
+fn put_thread(
+    transaction: &Transaction<'_>,
+    no: u64,
+    info: &ThreadInfo,
+    keys: KeysSum,
+) -> Result<bool, CatalogueError> {
+    match insert_thread(transaction, no, info, keys) {
         Err(rusqlite::Error::SqliteFailure(failure, _))
             if failure.code == rusqlite::ErrorCode::ConstraintViolation => {}
         inserted => return Ok(inserted.map(|()| true)?),
@@ -124,17 +132,22 @@ fn put_thread(transaction: &Transaction<'_>, no: u64, info: &ThreadInfo) -> Resu
         return Ok(false);
     }
     forget(transaction, other)?;
-    insert_thread(transaction, no, info)?;
+    insert_thread(transaction, no, info, keys)?;
     Ok(true)
 }
 
-fn insert_thread(transaction: &Transaction<'_>, no: u64, info: &ThreadInfo) -> rusqlite::Result<()> {
-    let (body, crc) = encode_thread(info);
+fn insert_thread(
+    transaction: &Transaction<'_>,
+    no: u64,
+    info: &ThreadInfo,
+    keys: KeysSum,
+) -> rusqlite::Result<()> {
+    let (body, crc) = encode_thread(no, info, keys);
     let (scope, thread) = (&info.key.scope, &info.key.thread);
     transaction
         .prepare_cached(
-            "insert into threads (no, app, user, thread, updated, trimmed, body, crc)
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict (no) do update
+            "insert into threads (no, app, user, thread, name_crc, updated, trimmed, body, crc)
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) on conflict (no) do update
              set updated = excluded.updated, trimmed = excluded.trimmed, body = excluded.body, crc = excluded.crc",
         )?
         .execute(params![
@@ -142,6 +155,7 @@ fn insert_thread(transaction: &Transaction<'_>, no: u64, info: &ThreadInfo) -> r
             scope.app.as_str(),
             scope.user.as_str(),
             thread.as_str(),
+            name_crc(&info.key),
             info.updated.0,
             info.offsets.start,
             body,

@@ -20,10 +20,10 @@ struct Table {
 }
 
 /// All tables but that of words, and `meta`, which says how much of the journal is contained.
-const TABLES: [Table; 7] = [
+const TABLES: [Table; 8] = [
     Table {
         name: "threads",
-        query: "select no, app, user, thread, updated, trimmed, body, crc from threads order by no",
+        query: "select no, app, user, thread, name_crc, updated, trimmed, body, crc from threads order by no",
         ordered: 1,
         thread: Some(0),
     },
@@ -41,16 +41,22 @@ const TABLES: [Table; 7] = [
     },
     Table {
         name: "files",
-        query: "select number, place, sources, replaces from files order by number",
+        query: "select number, place, sources, replaces, crc from files order by number",
         ordered: 1,
         thread: None,
     },
     Table {
         name: "blocks",
         query:
-            "select thread, kind, first, file, at, bytes, base, base_bytes, last, tombstone, runs from blocks
+            "select thread, kind, first, file, at, bytes, base, base_bytes, last, tombstone, runs, crc from blocks
                 order by thread, kind, first, file, at",
         ordered: 5,
+        thread: Some(0),
+    },
+    Table {
+        name: "sums",
+        query: "select thread, count, sum from sums order by thread",
+        ordered: 1,
         thread: Some(0),
     },
     Table {
@@ -61,7 +67,7 @@ const TABLES: [Table; 7] = [
     },
     Table {
         name: "places",
-        query: "select thread, run, file, at, opened, checkpoint from places order by thread, run, file, at",
+        query: "select thread, run, file, at, opened, checkpoint, crc from places order by thread, run, file, at",
         ordered: 4,
         thread: Some(0),
     },

@@ -1,20 +1,29 @@
 //! The SQLite database and its schema.
 
+use super::damaged::Damaged;
+use super::rows::checksum;
+use super::sums::Verified;
 use crate::history::Mark;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of another version it is made anew, whether older or newer.
-const SCHEMA_VERSION: i64 = 4;
+const SCHEMA_VERSION: i64 = 5;
 
+/// What a decision or a read depends on has a checksum: of threads and runs it is that of all that is there of them, keys are counted and
+/// summed up by their thread, what it has in history in `sums`, and runs that go on by `meta`, so that it is noticed when one is missing. Names are looked for twice,
+/// because nobody would notice that one is not found.
+///
 /// The words of a run have its id; those of a thread's name a negative one (see [`name_words`](super::change::name_words)).
 const SCHEMA: &str = "
 create table meta (one integer primary key check (one = 1), segment integer not null, byte integer not null,
-    threads_end integer not null);
+    threads_end integer not null, running integer not null, crc integer not null);
 create table threads (no integer primary key, app text not null, user text not null, thread text not null,
-    updated integer not null, trimmed integer not null, body blob not null, crc integer not null);
+    name_crc integer not null, updated integer not null, trimmed integer not null, body blob not null,
+    crc integer not null);
 create unique index threads_by_name on threads (app, user, thread);
+create index threads_by_name_crc on threads (name_crc);
 create index threads_by_update on threads (updated);
 create index threads_by_owner on threads (app, user, updated);
 create table runs (id integer primary key, thread integer not null, no integer not null, running integer not null,
@@ -23,17 +32,21 @@ create unique index runs_by_no on runs (thread, no);
 create index runs_running on runs (thread) where running = 1;
 create table keys (thread integer not null, run integer not null, key text not null, first integer not null,
     count integer not null, time integer not null, primary key (thread, run, key)) without rowid;
-create table files (number integer primary key, place integer not null, sources text not null, replaces text not null);
+create table files (number integer primary key, place integer not null, sources text not null, replaces text not null,
+    crc integer not null);
 create table blocks (thread integer not null, kind integer not null, first integer not null, file integer not null,
     at integer not null, bytes integer not null, base integer, base_bytes integer, last integer not null,
-    tombstone integer not null, runs text not null, primary key (thread, kind, first, file, at)) without rowid;
+    tombstone integer not null, runs text not null, crc integer not null,
+    primary key (thread, kind, first, file, at)) without rowid;
 create index blocks_by_file on blocks (file);
 create table block_runs (file integer not null, thread integer not null, run integer not null, at integer not null,
     first integer not null, primary key (file, thread, run, at)) without rowid;
 create table places (thread integer not null, run integer not null, file integer not null, at integer not null,
-    opened integer, checkpoint integer, primary key (thread, run, file, at)) without rowid;
+    opened integer, checkpoint integer, crc integer not null, primary key (thread, run, file, at)) without rowid;
+create table sums (thread integer primary key, count integer not null, sum integer not null);
 create virtual table words using fts5 (text, content = '', contentless_delete = 1, tokenize = 'ascii', detail = none);
 create table unscrubbed (one integer primary key check (one = 1));
+create table damaged (one integer primary key check (one = 1));
 ";
 
 /// What can go wrong with it.
@@ -56,6 +69,8 @@ pub(crate) struct Catalogue {
     writer: Mutex<Connection>,
     /// None in memory, where there is one connection for all.
     reader: Option<Mutex<Connection>>,
+    pub(super) damaged: Damaged,
+    pub(super) verified: Verified,
 }
 
 impl Catalogue {
@@ -63,7 +78,7 @@ impl Catalogue {
     pub(crate) fn in_memory() -> Result<Self, CatalogueError> {
         let writer = Connection::open_in_memory()?;
         writer.execute_batch(SCHEMA)?;
-        Ok(Self { path: None, writer: Mutex::new(writer), reader: None })
+        Ok(Self::on(None, writer, None))
     }
 
     /// The one in a file, if it is there, of this version, and whole as far as a glance shows.
@@ -77,8 +92,8 @@ impl Catalogue {
         if version != SCHEMA_VERSION || !matches!(marked, Ok(Some(_))) {
             return Ok(None);
         }
-        let reader = Some(Mutex::new(connect(path)?));
-        Ok(Some(Self { path: Some(path.to_owned()), writer: Mutex::new(writer), reader }))
+        let reader = connect(path)?;
+        Ok(Some(Self::on(Some(path), writer, Some(reader))))
     }
 
     /// A new one in a file, in place of what is there.
@@ -87,8 +102,19 @@ impl Catalogue {
         let writer = connect(path)?;
         writer.execute_batch(SCHEMA)?;
         writer.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-        let reader = Some(Mutex::new(connect(path)?));
-        Ok(Self { path: Some(path.to_owned()), writer: Mutex::new(writer), reader })
+        let reader = connect(path)?;
+        Ok(Self::on(Some(path), writer, Some(reader)))
+    }
+
+    fn on(path: Option<&Path>, writer: Connection, reader: Option<Connection>) -> Self {
+        let (path, reader) = (path.map(Path::to_owned), reader.map(Mutex::new));
+        Self {
+            path,
+            writer: Mutex::new(writer),
+            reader,
+            damaged: Damaged::default(),
+            verified: Verified::default(),
+        }
     }
 
     /// Removes the files of a catalogue, if there are any.
@@ -129,10 +155,8 @@ impl Catalogue {
 
     /// Up to where the journal has been taken in, and the end of the threads' numbers. None of a new one.
     pub(crate) fn watermark(&self) -> Result<Option<(Mark, u64)>, CatalogueError> {
-        let found = self.reader().query_row("select segment, byte, threads_end from meta", [], |row| {
-            Ok((Mark { segment: row.get(0)?, byte: row.get(1)? }, row.get(2)?))
-        });
-        Ok(found.optional()?)
+        let reader = self.reader();
+        Ok(meta(&reader)?.map(|meta| (meta.watermark, meta.threads_end)))
     }
 
     /// Makes all that was committed durable, and cuts the database's log.
@@ -174,6 +198,45 @@ impl Catalogue {
         let mut statement = reader.prepare("pragma integrity_check")?;
         let said = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
         Ok(said.into_iter().filter(|line| line != "ok").collect())
+    }
+}
+
+/// What it says about itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Meta {
+    /// Up to where the journal is contained.
+    pub(super) watermark: Mark,
+    pub(super) threads_end: u64,
+    /// How many runs go on.
+    pub(super) running: u64,
+}
+
+impl Meta {
+    pub(super) fn put(self, transaction: &Transaction<'_>) -> Result<(), CatalogueError> {
+        let Mark { segment, byte } = self.watermark;
+        transaction.execute(
+            "insert or replace into meta (one, segment, byte, threads_end, running, crc) values (1, ?1, ?2, ?3, ?4, ?5)",
+            params![segment, byte, self.threads_end, self.running, self.crc()],
+        )?;
+        Ok(())
+    }
+
+    fn crc(self) -> u32 {
+        let Mark { segment, byte } = self.watermark;
+        checksum(&[segment, byte.into(), self.threads_end, self.running], b"")
+    }
+}
+
+/// None of a new one.
+pub(super) fn meta(connection: &Connection) -> Result<Option<Meta>, CatalogueError> {
+    let found =
+        connection.query_row("select segment, byte, threads_end, running, crc from meta", [], |row| {
+            let watermark = Mark { segment: row.get(0)?, byte: row.get(1)? };
+            Ok((Meta { watermark, threads_end: row.get(2)?, running: row.get(3)? }, row.get(4)?))
+        });
+    match found.optional()? {
+        Some((meta, crc)) if meta.crc() != crc => Err(CatalogueError::Row("meta")),
+        found => Ok(found.map(|(meta, _): (_, u32)| meta)),
     }
 }
 

@@ -1,9 +1,12 @@
 //! History files and what is where in them.
 
+use super::rows::checksum;
+use super::sums::Sums;
 use super::{Catalogue, CatalogueError};
 use crate::entry::{CHECKPOINT, OPENED};
-use crate::history::{BlockKind, Extent, Index, Site};
-use rusqlite::{OptionalExtension, Transaction, params};
+use crate::history::{BlockEntry, BlockKind, Extent, Index, Place, Site};
+use rusqlite::{Connection, Row, Transaction, params};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use threadline_log::RunNo;
 
@@ -35,6 +38,59 @@ pub(crate) struct FactPlace {
     pub(crate) item: u32,
 }
 
+/// The columns of a row about a file that its checksum is of.
+fn file_crc(number: u64, place: u64, sources: &str, replaces: &str) -> u32 {
+    checksum(&[number, place], format!("{sources};{replaces}").as_bytes())
+}
+
+/// A row about a block.
+#[derive(Debug)]
+struct BlockRow {
+    thread: u64,
+    kind: u8,
+    file: u64,
+    site: Site,
+    first: u64,
+    last: u64,
+    tombstone: bool,
+    runs: String,
+}
+
+impl BlockRow {
+    /// The checksum of all of it.
+    fn crc(&self) -> u32 {
+        let Self { thread, kind, file, site: Site { extent, base }, first, last, tombstone, runs } = self;
+        let Extent { at, bytes } = base.unwrap_or(Extent { at: 0, bytes: 0 });
+        let numbers = [*thread, (*kind).into(), *first, *file, extent.at, extent.bytes];
+        let others = [base.is_some().into(), at, bytes, *last, (*tombstone).into()];
+        checksum(&others, &checksum(&numbers, runs.as_bytes()).to_le_bytes())
+    }
+
+    /// From a row with all columns, in the order of the table, but `last` and what follows behind the base.
+    fn of(row: &Row<'_>) -> Result<Self, CatalogueError> {
+        let extent = Extent { at: row.get(4)?, bytes: row.get(5)? };
+        let base: (Option<u64>, Option<u64>) = (row.get(6)?, row.get(7)?);
+        let base = base.0.zip(base.1).map(|(at, bytes)| Extent { at, bytes });
+        let found = Self {
+            thread: row.get(0)?,
+            kind: row.get(1)?,
+            first: row.get(2)?,
+            file: row.get(3)?,
+            site: Site { extent, base },
+            last: row.get(8)?,
+            tombstone: row.get(9)?,
+            runs: row.get(10)?,
+        };
+        if found.crc() == row.get::<_, u32>(11)? { Ok(found) } else { Err(CatalogueError::Row("blocks")) }
+    }
+}
+
+/// The columns of a row about a place that its checksum is of.
+fn place_crc([thread, run, file, at]: [u64; 4], opened: Option<u32>, checkpoint: Option<u32>) -> u32 {
+    let item = |item: Option<u32>| item.map_or(0, |item| u64::from(item) + 1);
+    checksum(&[thread, run, file, at, item(opened), item(checkpoint)], b"")
+}
+
 fn list(numbers: &[u64]) -> String {
     numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
@@ -48,17 +104,17 @@ impl Catalogue {
     /// The history files that it knows.
     pub(crate) fn files(&self) -> Result<Vec<FileRow>, CatalogueError> {
         let reader = self.reader();
-        let mut statement =
-            reader.prepare_cached("select number, sources, replaces from files order by number")?;
+        let mut statement = reader
+            .prepare_cached("select number, place, sources, replaces, crc from files order by number")?;
         let mut rows = statement.query([])?;
         let mut files = Vec::new();
         while let Some(row) = rows.next()? {
-            let sources = unlist(&row.get::<_, String>(1)?)?;
-            files.push(FileRow {
-                number: row.get(0)?,
-                sources,
-                replaces: unlist(&row.get::<_, String>(2)?)?,
-            });
+            let (number, place): (u64, u64) = (row.get(0)?, row.get(1)?);
+            let (sources, replaces): (String, String) = (row.get(2)?, row.get(3)?);
+            if file_crc(number, place, &sources, &replaces) != row.get::<_, u32>(4)? {
+                return Err(CatalogueError::Row("files"));
+            }
+            files.push(FileRow { number, sources: unlist(&sources)?, replaces: unlist(&replaces)? });
         }
         Ok(files)
     }
@@ -67,22 +123,34 @@ impl Catalogue {
     pub(crate) fn learn(&self, index: &Index) -> Result<(), CatalogueError> {
         let mut writer = self.writer();
         let transaction = writer.transaction()?;
+        let mut sums = Sums::default();
         for replaced in index.replaces.iter().chain([&index.number]) {
-            forget(&transaction, *replaced)?;
+            forget(&transaction, *replaced, &mut sums)?;
         }
+        let (sources, replaces) = (list(&index.sources), list(&index.replaces));
+        let crc = file_crc(index.number, index.order, &sources, &replaces);
         transaction
-            .prepare_cached("insert into files (number, place, sources, replaces) values (?1, ?2, ?3, ?4)")?
-            .execute(params![index.number, index.order, list(&index.sources), list(&index.replaces)])?;
-        put_blocks(&transaction, index)?;
-        Ok(transaction.commit()?)
+            .prepare_cached(
+                "insert into files (number, place, sources, replaces, crc) values (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![index.number, index.order, sources, replaces, crc])?;
+        put_blocks(&transaction, index, &mut sums)?;
+        sums.put(&transaction)?;
+        transaction.commit()?;
+        self.verified.clear();
+        Ok(())
     }
 
     /// Forgets a file.
     pub(crate) fn forget_file(&self, number: u64) -> Result<(), CatalogueError> {
         let mut writer = self.writer();
         let transaction = writer.transaction()?;
-        forget(&transaction, number)?;
-        Ok(transaction.commit()?)
+        let mut sums = Sums::default();
+        forget(&transaction, number, &mut sums)?;
+        sums.put(&transaction)?;
+        transaction.commit()?;
+        self.verified.clear();
+        Ok(())
     }
 
     /// The first blocks with records of a thread in a range of offsets, in order. The offsets of two blocks never overlap.
@@ -92,32 +160,19 @@ impl Catalogue {
         offsets: &Range<u64>,
         limit: usize,
     ) -> Result<Vec<BlockPlace>, CatalogueError> {
+        let found = self.reading(thread, |reader| blocks(reader, thread, offsets, limit));
+        self.noting(|| format!("number={thread}"), found)
+    }
+
+    /// Reads what is known of a thread's history, if none of it is missing.
+    fn reading<T>(
+        &self,
+        thread: u64,
+        read: impl FnOnce(&Connection) -> Result<T, CatalogueError>,
+    ) -> Result<T, CatalogueError> {
         let reader = self.reader();
-        let mut statement = reader.prepare_cached(
-            "select file, at, bytes, base, base_bytes, first, last, runs from blocks
-             where thread = ?1 and kind = ?2 and last >= ?3 and first < ?4 and first >= coalesce(
-                (select max(first) from blocks where thread = ?1 and kind = ?2 and first <= ?3), 0)
-             order by first, file, at limit ?5",
-        )?;
-        let kind = BlockKind::Records.code();
-        let [start, end] =
-            [offsets.start, offsets.end].map(|offset| i64::try_from(offset).unwrap_or(i64::MAX));
-        let mut rows = statement.query(params![thread, kind, start, end, limit])?;
-        let mut blocks = Vec::new();
-        while let Some(row) = rows.next()? {
-            let extent = Extent { at: row.get(1)?, bytes: row.get(2)? };
-            let base: Option<u64> = row.get(3)?;
-            let base =
-                base.map(|at| Ok::<_, CatalogueError>(Extent { at, bytes: row.get(4)? })).transpose()?;
-            blocks.push(BlockPlace {
-                file: row.get(0)?,
-                site: Site { extent, base },
-                first: row.get(5)?,
-                last: row.get(6)?,
-                runs: unlist(&row.get::<_, String>(7)?)?,
-            });
-        }
-        Ok(blocks)
+        self.verify(&reader, thread)?;
+        read(&reader)
     }
 
     /// Where the last request of a run is, or its last checkpoint.
@@ -127,19 +182,8 @@ impl Catalogue {
         kind: u8,
         run: RunNo,
     ) -> Result<Option<FactPlace>, CatalogueError> {
-        let reader = self.reader();
-        let mut statement = reader.prepare_cached(
-            "select p.file, p.at, b.bytes, iif(?2, p.opened, p.checkpoint) as item from places p
-             join files f on f.number = p.file
-             join blocks b on b.thread = p.thread and b.kind = 2 and b.file = p.file and b.at = p.at
-             where p.thread = ?1 and p.run = ?3 and item is not null
-             order by f.place desc, p.at desc limit 1",
-        )?;
-        let found = statement.query_row(params![thread, kind == OPENED, run.0], |row| {
-            let extent = Extent { at: row.get(1)?, bytes: row.get(2)? };
-            Ok(FactPlace { file: row.get(0)?, extent, item: row.get(3)? })
-        });
-        Ok(found.optional()?)
+        let found = self.reading(thread, |reader| fact(reader, thread, kind, run));
+        self.noting(|| format!("number={thread}"), found)
     }
 
     /// The files that hold what was forgotten: of deleted threads, trimmed offsets and compacted runs. That a thread was
@@ -191,7 +235,92 @@ impl Catalogue {
     }
 }
 
-fn forget(transaction: &Transaction<'_>, number: u64) -> Result<(), CatalogueError> {
+fn blocks(
+    reader: &Connection,
+    thread: u64,
+    offsets: &Range<u64>,
+    limit: usize,
+) -> Result<Vec<BlockPlace>, CatalogueError> {
+    let mut statement = reader.prepare_cached(
+        "select thread, kind, first, file, at, bytes, base, base_bytes, last, tombstone, runs, crc from blocks
+         where thread = ?1 and kind = ?2 and last >= ?3 and first < ?4 and first >= coalesce(
+            (select max(first) from blocks where thread = ?1 and kind = ?2 and first <= ?3), 0)
+         order by first, file, at limit ?5",
+    )?;
+    let kind = BlockKind::Records.code();
+    let [start, end] = [offsets.start, offsets.end].map(|offset| i64::try_from(offset).unwrap_or(i64::MAX));
+    let mut rows = statement.query(params![thread, kind, start, end, limit])?;
+    let mut blocks = Vec::new();
+    while let Some(row) = rows.next()? {
+        let BlockRow { file, site, first, last, runs, .. } = BlockRow::of(row)?;
+        blocks.push(BlockPlace { file, site, first, last, runs: unlist(&runs)? });
+    }
+    Ok(blocks)
+}
+
+fn fact(reader: &Connection, thread: u64, kind: u8, run: RunNo) -> Result<Option<FactPlace>, CatalogueError> {
+    let mut statement = reader.prepare_cached(
+        "select p.file, p.at, p.opened, p.checkpoint, p.crc from places p join files f on f.number = p.file
+         where p.thread = ?1 and p.run = ?2 order by f.place desc, p.at desc",
+    )?;
+    let mut rows = statement.query(params![thread, run.0])?;
+    while let Some(row) = rows.next()? {
+        let (file, at) = (row.get(0)?, row.get(1)?);
+        let (opened, checkpoint): (Option<u32>, Option<u32>) = (row.get(2)?, row.get(3)?);
+        if place_crc([thread, run.0.into(), file, at], opened, checkpoint) != row.get::<_, u32>(4)? {
+            return Err(CatalogueError::Row("places"));
+        }
+        if let Some(item) = if kind == OPENED { opened } else { checkpoint } {
+            return Ok(Some(FactPlace { file, extent: facts_block(reader, thread, file, at)?, item }));
+        }
+    }
+    Ok(None)
+}
+
+/// The checksums of all rows about the blocks and places of a thread, each of which is right.
+pub(super) fn checksums(reader: &Connection, thread: u64) -> Result<Vec<u32>, CatalogueError> {
+    let mut found = Vec::new();
+    let mut statement = reader.prepare_cached(
+        "select thread, kind, first, file, at, bytes, base, base_bytes, last, tombstone, runs, crc from blocks
+         where thread = ?1",
+    )?;
+    let mut rows = statement.query([thread])?;
+    while let Some(row) = rows.next()? {
+        found.push(BlockRow::of(row)?.crc());
+    }
+    let mut statement = reader
+        .prepare_cached("select run, file, at, opened, checkpoint, crc from places where thread = ?1")?;
+    let mut rows = statement.query([thread])?;
+    while let Some(row) = rows.next()? {
+        let crc = place_crc([thread, row.get(0)?, row.get(1)?, row.get(2)?], row.get(3)?, row.get(4)?);
+        if crc != row.get::<_, u32>(5)? {
+            return Err(CatalogueError::Row("places"));
+        }
+        found.push(crc);
+    }
+    Ok(found)
+}
+
+/// Where a block with facts is, which begins at this byte of a file.
+fn facts_block(connection: &Connection, thread: u64, file: u64, at: u64) -> Result<Extent, CatalogueError> {
+    let mut statement = connection.prepare_cached(
+        "select thread, kind, first, file, at, bytes, base, base_bytes, last, tombstone, runs, crc from blocks
+         where thread = ?1 and kind = ?2 and file = ?3 and at = ?4",
+    )?;
+    let mut rows = statement.query(params![thread, BlockKind::Facts.code(), file, at])?;
+    let row = rows.next()?.ok_or(CatalogueError::Row("blocks"))?;
+    Ok(BlockRow::of(row)?.site.extent)
+}
+
+fn forget(transaction: &Transaction<'_>, number: u64, sums: &mut Sums) -> Result<(), CatalogueError> {
+    let mut statement = transaction.prepare_cached(
+        "select thread, crc from blocks where file = ?1 union all select thread, crc from places where file = ?1
+             and thread in (select thread from blocks where file = ?1)",
+    )?;
+    let mut rows = statement.query([number])?;
+    while let Some(row) = rows.next()? {
+        sums.take_off(row.get(0)?, row.get(1)?);
+    }
     for statement in [
         "delete from files where number = ?1",
         "delete from places where file = ?1 and thread in (select thread from blocks where file = ?1)",
@@ -203,26 +332,38 @@ fn forget(transaction: &Transaction<'_>, number: u64) -> Result<(), CatalogueErr
     Ok(())
 }
 
-fn put_blocks(transaction: &Transaction<'_>, index: &Index) -> Result<(), CatalogueError> {
+fn put_blocks(transaction: &Transaction<'_>, index: &Index, sums: &mut Sums) -> Result<(), CatalogueError> {
     for block in &index.blocks {
         let runs: Vec<u64> = block.runs.iter().map(|(run, _)| u64::from(*run)).collect();
+        let row = BlockRow {
+            thread: block.thread,
+            kind: block.kind.code(),
+            file: index.number,
+            site: block.site(),
+            first: block.first,
+            last: block.last,
+            tombstone: block.tombstone,
+            runs: list(&runs),
+        };
+        sums.add(row.thread, row.crc());
         transaction
             .prepare_cached(
-                "insert into blocks (thread, kind, first, file, at, bytes, base, base_bytes, last, tombstone, runs)
-                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                "insert into blocks (thread, kind, first, file, at, bytes, base, base_bytes, last, tombstone, runs, crc)
+                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?
             .execute(params![
-                block.thread,
-                block.kind.code(),
-                block.first,
-                index.number,
+                row.thread,
+                row.kind,
+                row.first,
+                row.file,
                 block.at,
                 block.bytes,
                 block.base.map(|base| base.at),
                 block.base.map(|base| base.bytes),
-                block.last,
-                block.tombstone,
-                list(&runs)
+                row.last,
+                row.tombstone,
+                row.runs,
+                row.crc()
             ])?;
         for (run, first) in &block.runs {
             transaction
@@ -231,17 +372,35 @@ fn put_blocks(transaction: &Transaction<'_>, index: &Index) -> Result<(), Catalo
                 )?
                 .execute(params![index.number, block.thread, run, block.at, first])?;
         }
-        for place in &block.places {
-            // Of two of a kind the last one counts.
-            let item = |kind| Some(place.item).filter(|_| place.kind == kind);
-            transaction
-                .prepare_cached(
-                    "insert into places (thread, run, file, at, opened, checkpoint) values (?1, ?2, ?3, ?4, ?5, ?6)
-                     on conflict (thread, run, file, at) do update set
-                         opened = coalesce(excluded.opened, opened), checkpoint = coalesce(excluded.checkpoint, checkpoint)",
-                )?
-                .execute(params![block.thread, place.run, index.number, block.at, item(OPENED), item(CHECKPOINT)])?;
+        put_places(transaction, index.number, block, sums)?;
+    }
+    Ok(())
+}
+
+/// Of two of a kind in a block the last one counts.
+fn put_places(
+    transaction: &Transaction<'_>,
+    file: u64,
+    block: &BlockEntry,
+    sums: &mut Sums,
+) -> Result<(), CatalogueError> {
+    let mut places: BTreeMap<u32, (Option<u32>, Option<u32>)> = BTreeMap::new();
+    for Place { item, kind, run } in &block.places {
+        let (opened, checkpoint) = places.entry(*run).or_default();
+        match *kind {
+            OPENED => *opened = Some(*item),
+            CHECKPOINT => *checkpoint = Some(*item),
+            _ => {}
         }
+    }
+    for (run, (opened, checkpoint)) in places {
+        let crc = place_crc([block.thread, run.into(), file, block.at], opened, checkpoint);
+        sums.add(block.thread, crc);
+        transaction
+            .prepare_cached(
+                "insert into places (thread, run, file, at, opened, checkpoint, crc) values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(params![block.thread, run, file, block.at, opened, checkpoint, crc])?;
     }
     Ok(())
 }

@@ -3,13 +3,16 @@
 mod change;
 mod compare;
 mod connection;
+mod damaged;
 mod files;
 mod packed;
 mod rows;
 mod search;
+mod sums;
 mod threads;
 
 pub(crate) use change::{Changes, ThreadChange};
 pub(crate) use connection::{Catalogue, CatalogueError};
 pub(crate) use files::BlockPlace;
+pub(crate) use rows::KeysSum;
 pub(crate) use threads::StoredThread;

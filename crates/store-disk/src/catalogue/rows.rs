@@ -7,8 +7,9 @@ use super::CatalogueError;
 use super::packed::{Packed, Unpacked};
 use threadline_log::names::Owner;
 use threadline_log::run::{BaseState, RunEnd, RunInfo, RunLineage, RunStatus};
+use threadline_log::store::Ack;
 use threadline_log::thread::{Metadata, ThreadInfo};
-use threadline_log::{Epoch, Incarnation, RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
+use threadline_log::{AppendKey, Epoch, Incarnation, RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
 
 /// Statuses by their numbers.
 const STATUSES: [RunStatus; 6] = [
@@ -26,7 +27,35 @@ const SUCCESS: &str = r#"{"type":"success"}"#;
 /// The bytes of a row and their checksum.
 type Row = (Vec<u8>, u32);
 
-pub(super) fn encode_thread(info: &ThreadInfo) -> Row {
+/// The checksum of a row: of numbers in its columns, and of a text or a body.
+pub(super) fn checksum(numbers: &[u64], body: &[u8]) -> u32 {
+    let crc = numbers.iter().fold(0, |crc, number| crc32c::crc32c_append(crc, &number.to_le_bytes()));
+    crc32c::crc32c_append(crc, body)
+}
+
+/// Another way to find a thread by its name.
+pub(super) fn name_crc(key: &ThreadKey) -> u32 {
+    let names = [key.scope.app.as_str(), key.scope.user.as_str(), key.thread.as_str()];
+    names.iter().fold(0, |crc, name| checksum(&[crc.into(), name.len() as u64], name.as_bytes()))
+}
+
+/// The keys of a thread, all together. They are rows of their own, and a row that is missing would not be missed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct KeysSum {
+    count: u64,
+    sum: u32,
+}
+
+impl KeysSum {
+    pub(crate) fn of<'a>(keys: impl Iterator<Item = (RunNo, &'a AppendKey, &'a Ack)>) -> Self {
+        keys.fold(Self::default(), |Self { count, sum }, (run, key, ack)| {
+            let numbers = [run.0.into(), ack.first, ack.count, ack.time.0.cast_unsigned()];
+            Self { count: count + 1, sum: sum.wrapping_add(checksum(&numbers, key.as_str().as_bytes())) }
+        })
+    }
+}
+
+pub(super) fn encode_thread(no: u64, info: &ThreadInfo, keys: KeysSum) -> Row {
     let mut row = Packed::default();
     for name in [info.key.scope.app.as_str(), info.key.scope.user.as_str(), info.key.thread.as_str()] {
         row.text(name);
@@ -43,14 +72,16 @@ pub(super) fn encode_thread(info: &ThreadInfo) -> Row {
     });
     row.number(info.bytes);
     row.option(Some(&info.metadata).filter(|metadata| **metadata != Metadata::default()), Packed::json);
-    finish(row)
+    row.number(keys.count);
+    row.number(keys.sum.into());
+    finish(row, &[no])
 }
 
-pub(super) fn decode_thread(body: &[u8], crc: u32) -> Result<ThreadInfo, CatalogueError> {
-    verified(body, crc).and_then(take_thread).ok_or(CatalogueError::Row("threads"))
+pub(super) fn decode_thread(no: u64, body: &[u8], crc: u32) -> Result<(ThreadInfo, KeysSum), CatalogueError> {
+    verified(&[no], body, crc).and_then(take_thread).ok_or(CatalogueError::Row("threads"))
 }
 
-fn take_thread(mut row: Unpacked<'_>) -> Option<ThreadInfo> {
+fn take_thread(mut row: Unpacked<'_>) -> Option<(ThreadInfo, KeysSum)> {
     let [app, user] = [row.text()?, row.text()?].map(|name| Owner::new(name).ok());
     let key = ThreadKey::new(Scope { app: app?, user: user? }, ThreadId::new(row.text()?).ok()?);
     let incarnation = Incarnation(row.number()?);
@@ -68,10 +99,12 @@ fn take_thread(mut row: Unpacked<'_>) -> Option<ThreadInfo> {
         bytes: row.number()?,
         metadata: row.option(Unpacked::json)?.unwrap_or_default(),
     };
-    row.is_empty().then_some(info)
+    let keys = KeysSum { count: row.number()?, sum: row.small()? };
+    row.is_empty().then_some((info, keys))
 }
 
-pub(super) fn encode_run(run: &RunInfo) -> Row {
+/// Of a run that was compacted the tail at that time is in another column.
+pub(super) fn encode_run(thread: u64, run: &RunInfo, compacted: Option<u64>) -> Row {
     let mut row = Packed::default();
     row.number(run.no.0.into());
     row.text(run.id.as_str());
@@ -95,11 +128,21 @@ pub(super) fn encode_run(run: &RunInfo) -> Row {
         lineage.ids.iter().for_each(|id| row.hash(*id));
     });
     row.number(run.compacted.into());
-    finish(row)
+    finish(row, &of_run(thread, compacted))
 }
 
-pub(super) fn decode_run(body: &[u8], crc: u32) -> Result<RunInfo, CatalogueError> {
-    verified(body, crc).and_then(take_run).ok_or(CatalogueError::Row("runs"))
+/// What is there of a run beside its body.
+fn of_run(thread: u64, compacted: Option<u64>) -> [u64; 3] {
+    [thread, compacted.is_some().into(), compacted.unwrap_or_default()]
+}
+
+pub(super) fn decode_run(
+    thread: u64,
+    body: &[u8],
+    crc: u32,
+    compacted: Option<u64>,
+) -> Result<RunInfo, CatalogueError> {
+    verified(&of_run(thread, compacted), body, crc).and_then(take_run).ok_or(CatalogueError::Row("runs"))
 }
 
 fn take_run(mut row: Unpacked<'_>) -> Option<RunInfo> {
@@ -168,14 +211,14 @@ fn status(code: u64) -> Option<RunStatus> {
     STATUSES.get(usize::try_from(code).ok()?).copied()
 }
 
-fn finish(row: Packed) -> Row {
+fn finish(row: Packed, columns: &[u64]) -> Row {
     let body = row.into_bytes();
-    let crc = crc32c::crc32c(&body);
+    let crc = checksum(columns, &body);
     (body, crc)
 }
 
-fn verified(body: &[u8], crc: u32) -> Option<Unpacked<'_>> {
-    (crc32c::crc32c(body) == crc).then(|| Unpacked::new(body))
+fn verified<'a>(columns: &[u64], body: &'a [u8], crc: u32) -> Option<Unpacked<'a>> {
+    (checksum(columns, body) == crc).then(|| Unpacked::new(body))
 }
 
 #[cfg(test)]
@@ -219,16 +262,20 @@ mod tests {
         }
     }
 
-    fn check_every_bit<T>((body, crc): &Row, decode: impl Fn(&[u8], u32) -> Result<T, CatalogueError>) {
+    fn check_every_bit<T>(
+        (body, crc): &Row,
+        columns: &[u64],
+        decode: impl Fn(&[u8], u32) -> Result<T, CatalogueError>,
+    ) {
         for bit in 0..body.len() * 8 {
             let mut flipped = body.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(decode(&flipped, *crc).is_err(), "bit {bit}");
             // Whatever the bytes are, nothing but an error comes of it.
-            _ = decode(&flipped, crc32c::crc32c(&flipped));
+            _ = decode(&flipped, checksum(columns, &flipped));
         }
         for length in 0..body.len() {
-            assert!(decode(&body[..length], crc32c::crc32c(&body[..length])).is_err(), "length {length}");
+            assert!(decode(&body[..length], checksum(columns, &body[..length])).is_err(), "length {length}");
         }
     }
 
@@ -246,11 +293,14 @@ mod tests {
             ..run()
         };
         for run in ends.iter().map(bare).chain([run()]) {
-            let row = encode_run(&run);
-            assert_eq!(decode_run(&row.0, row.1).unwrap(), run);
-            check_every_bit(&row, decode_run);
+            let row = encode_run(7, &run, Some(4));
+            assert_eq!(decode_run(7, &row.0, row.1, Some(4)).unwrap(), run);
+            check_every_bit(&row, &of_run(7, Some(4)), |body, crc| decode_run(7, body, crc, Some(4)));
+            for (thread, compacted) in [(6, Some(4)), (7, Some(5)), (7, None)] {
+                assert!(decode_run(thread, &row.0, row.1, compacted).is_err(), "{thread}, {compacted:?}");
+            }
         }
-        let bytes = encode_run(&run()).0.len();
+        let bytes = encode_run(7, &run(), None).0.len();
         assert!(bytes < 120, "{bytes}");
     }
 
@@ -258,9 +308,26 @@ mod tests {
     fn threads_come_back_as_they_went_and_no_bit_may_change() {
         let bare = ThreadInfo { metadata: Metadata::default(), last_run: None, ..thread() };
         for thread in [bare, thread()] {
-            let row = encode_thread(&thread);
-            assert_eq!(decode_thread(&row.0, row.1).unwrap(), thread);
-            check_every_bit(&row, decode_thread);
+            let keys = KeysSum { count: 300, sum: u32::MAX };
+            let row = encode_thread(7, &thread, keys);
+            assert_eq!(decode_thread(7, &row.0, row.1).unwrap(), (thread, keys));
+            check_every_bit(&row, &[7], |body, crc| decode_thread(7, body, crc));
+            assert!(decode_thread(6, &row.0, row.1).is_err());
+        }
+    }
+
+    #[test]
+    fn keys_are_summed_up_in_any_order_and_each_counts() {
+        let key = |text| AppendKey::new(text).unwrap();
+        let ack = |first| Ack { first, count: 1, time: Timestamp(5), repeated: false };
+        let (one, other) = ((RunNo(0), key("one"), ack(3)), (RunNo(1), key("other"), ack(4)));
+        let sum = |keys: &[&(RunNo, AppendKey, Ack)]| {
+            KeysSum::of(keys.iter().map(|(run, key, ack)| (*run, key, ack)))
+        };
+        assert_eq!(sum(&[&one, &other]), sum(&[&other, &one]));
+        let sums = [sum(&[]), sum(&[&one]), sum(&[&other]), sum(&[&one, &other])];
+        for (at, one) in sums.iter().enumerate() {
+            assert!(!sums[..at].contains(one), "{sums:?}");
         }
     }
 }

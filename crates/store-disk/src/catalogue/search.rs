@@ -3,49 +3,120 @@
 use super::rows::decode_thread;
 use super::threads::info;
 use super::{Catalogue, CatalogueError};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use std::collections::BTreeSet;
 use threadline_log::Scope;
 use threadline_log::search;
 use threadline_log::thread::{ThreadInfo, ThreadOrder, ThreadQuery, Usage};
 
+/// What a list was made of, and what it leaves out.
+#[derive(Debug)]
+struct Found<T> {
+    found: Vec<T>,
+    /// Rows that are damaged: whose they seem to be, for who reads it.
+    damaged: Vec<String>,
+}
+
 impl Catalogue {
-    /// Threads, in the order that is asked for.
+    /// Threads, in the order that is asked for. Those whose rows are damaged are left out, and noted.
     pub(crate) fn list(&self, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, CatalogueError> {
         let words: Vec<String> = query.words.iter().flat_map(|words| search::words(words)).collect();
-        let reader = self.reader();
-        if words.is_empty() { walk(&reader, query) } else { find(&reader, query, &words) }
+        let found = match words.is_empty() {
+            true => walk(&self.reader(), query),
+            false => find(&self.reader(), query, &words),
+        };
+        self.noting_rows(found)
     }
 
-    /// What a scope keeps.
+    /// What a scope keeps, as far as that can be told.
     pub(crate) fn usage(&self, scope: &Scope) -> Result<Usage, CatalogueError> {
-        let reader = self.reader();
-        let mut statement =
-            reader.prepare_cached("select body, crc from threads where app = ?1 and user = ?2")?;
-        let mut rows = statement.query(params![scope.app.as_str(), scope.user.as_str()])?;
-        let mut bytes = Vec::new();
-        while let Some(row) = rows.next()? {
-            bytes.push(decode_thread(&row.get::<_, Vec<u8>>(0)?, row.get(1)?)?.bytes);
-        }
-        Ok(Usage::of(bytes))
+        let found = count(&self.reader(), scope);
+        self.noting_rows(found).map(Usage::of)
+    }
+
+    fn noting_rows<T>(&self, found: Result<Found<T>, CatalogueError>) -> Result<Vec<T>, CatalogueError> {
+        let Found { found, damaged } = self.noting(|| "in a list".to_owned(), found)?;
+        damaged.into_iter().for_each(|row| self.note_damaged(row));
+        Ok(found)
     }
 }
 
+impl<T> Found<T> {
+    const fn nothing() -> Self {
+        Self { found: Vec::new(), damaged: Vec::new() }
+    }
+
+    /// What is damaged is left out, so that all else can be seen.
+    fn take(
+        &mut self,
+        row: Result<T, CatalogueError>,
+        whose: impl FnOnce() -> String,
+    ) -> Result<Option<T>, CatalogueError> {
+        match row {
+            Err(error) if error.is_damage() => {
+                self.damaged.push(format!("{error}, {}", whose()));
+                Ok(None)
+            }
+            row => row.map(Some),
+        }
+    }
+}
+
+/// A thread as its row says (`no`, `app`, `user`, `thread`, `updated`, `body`, `crc`), which is in a list because of the columns.
+fn listed(row: &Row<'_>) -> Result<ThreadInfo, CatalogueError> {
+    let (info, _) = decode_thread(row.get(0)?, &row.get::<_, Vec<u8>>(5)?, row.get(6)?)?;
+    let scope = &info.key.scope;
+    let names = [scope.app.as_str(), scope.user.as_str(), info.key.thread.as_str()];
+    for (column, name) in (1..).zip(names) {
+        if row.get_ref(column)?.as_bytes().ok() != Some(name.as_bytes()) {
+            return Err(CatalogueError::Row("threads"));
+        }
+    }
+    match row.get::<_, i64>(4)? == info.updated.0 {
+        true => Ok(info),
+        false => Err(CatalogueError::Row("threads")),
+    }
+}
+
+/// Whose a damaged row seems to be.
+fn whose(row: &Row<'_>) -> String {
+    let text = |column| row.get::<_, String>(column).unwrap_or_else(|_| "?".to_owned());
+    let number = row.get::<_, i64>(0).unwrap_or(-1);
+    format!("thread={}/{}/{}, number={number}", text(1), text(2), text(3))
+}
+
+fn count(connection: &Connection, scope: &Scope) -> Result<Found<u64>, CatalogueError> {
+    let mut statement = connection.prepare_cached(
+        "select no, app, user, thread, updated, body, crc from threads where app = ?1 and user = ?2",
+    )?;
+    let mut rows = statement.query(params![scope.app.as_str(), scope.user.as_str()])?;
+    let mut found = Found::nothing();
+    while let Some(row) = rows.next()? {
+        let bytes = found.take(listed(row).map(|info| info.bytes), || whose(row))?;
+        found.found.extend(bytes);
+    }
+    Ok(found)
+}
+
 /// Goes through threads in order until there are enough.
-fn walk(connection: &Connection, query: &ThreadQuery) -> Result<Vec<ThreadInfo>, CatalogueError> {
+fn walk(connection: &Connection, query: &ThreadQuery) -> Result<Found<ThreadInfo>, CatalogueError> {
     let scope = query.scope.as_ref().map(|scope| (scope.app.as_str(), scope.user.as_str()));
     let mut statement = connection.prepare_cached(match (query.order, scope) {
         (ThreadOrder::Updated, Some(_)) => {
-            "select body, crc from threads where updated <= ?1 and app = ?2 and user = ?3 order by updated desc, thread"
+            "select no, app, user, thread, updated, body, crc from threads where updated <= ?1 and app = ?2 and user = ?3
+             order by updated desc, thread"
         }
         (ThreadOrder::Updated, None) => {
-            "select body, crc from threads where updated <= ?1 order by updated desc, app, user, thread"
+            "select no, app, user, thread, updated, body, crc from threads where updated <= ?1
+             order by updated desc, app, user, thread"
         }
         (ThreadOrder::Name, Some(_)) => {
-            "select body, crc from threads where app = ?1 and user = ?2 and thread >= ?3 order by thread"
+            "select no, app, user, thread, updated, body, crc from threads where app = ?1 and user = ?2 and thread >= ?3
+             order by thread"
         }
         (ThreadOrder::Name, None) => {
-            "select body, crc from threads where (app, user, thread) >= (?1, ?2, ?3) order by app, user, thread"
+            "select no, app, user, thread, updated, body, crc from threads where (app, user, thread) >= (?1, ?2, ?3)
+             order by app, user, thread"
         }
     })?;
     // Where an index can begin; what is not behind the place is passed over below.
@@ -65,15 +136,12 @@ fn walk(connection: &Connection, query: &ThreadQuery) -> Result<Vec<ThreadInfo>,
             statement.query(params![app, user, thread])?
         }
     };
-    let mut found = Vec::new();
-    while found.len() < query.limit
+    let mut found = Found::nothing();
+    while found.found.len() < query.limit
         && let Some(row) = rows.next()?
     {
-        let (body, crc): (Vec<u8>, u32) = (row.get(0)?, row.get(1)?);
-        let info = decode_thread(&body, crc)?;
-        if query.accepts(&info) {
-            found.push(info);
-        }
+        let info = found.take(listed(row), || whose(row))?;
+        found.found.extend(info.filter(|info| query.accepts(info)));
     }
     Ok(found)
 }
@@ -83,7 +151,7 @@ fn find(
     connection: &Connection,
     query: &ThreadQuery,
     words: &[String],
-) -> Result<Vec<ThreadInfo>, CatalogueError> {
+) -> Result<Found<ThreadInfo>, CatalogueError> {
     let mut matching: Option<BTreeSet<u64>> = None;
     for word in words {
         let mut statement = connection.prepare_cached(
@@ -95,11 +163,15 @@ fn find(
             .collect::<Result<BTreeSet<u64>, _>>()?;
         matching = Some(matching.map_or_else(|| having.clone(), |before| &before & &having));
     }
-    let mut found = Vec::new();
+    let mut found = Found::nothing();
     for no in matching.into_iter().flatten() {
-        found.extend(info(connection, no)?.filter(|info| query.accepts(info)));
+        let row =
+            info(connection, no).map(|row| row.map(|(info, _)| info).filter(|info| query.accepts(info)));
+        let Some(row) = row.transpose() else { continue };
+        let info = found.take(row, || format!("number={no}"))?;
+        found.found.extend(info);
     }
-    found.sort_by(|one, other| query.order.compare(one, other));
-    found.truncate(query.limit);
+    found.found.sort_by(|one, other| query.order.compare(one, other));
+    found.found.truncate(query.limit);
     Ok(found)
 }

@@ -1,6 +1,7 @@
 //! Threads that the catalogue knows.
 
-use super::rows::{decode_run, decode_thread};
+use super::connection::meta;
+use super::rows::{KeysSum, decode_run, decode_thread, name_crc};
 use super::{Catalogue, CatalogueError};
 use crate::kept::Compacted;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -25,24 +26,14 @@ pub(crate) struct StoredThread {
 impl Catalogue {
     /// The thread of this name.
     pub(crate) fn thread_by_name(&self, key: &ThreadKey) -> Result<Option<StoredThread>, CatalogueError> {
-        let reader = self.reader();
-        let reader = reader.unchecked_transaction()?;
-        let no = reader
-            .prepare_cached("select no from threads where app = ?1 and user = ?2 and thread = ?3")?
-            .query_row(params![key.scope.app.as_str(), key.scope.user.as_str(), key.thread.as_str()], |row| {
-                row.get(0)
-            })
-            .optional()?;
-        let found = no.map_or(Ok(None), |no| load(&reader, no))?;
-        if found.as_ref().is_some_and(|found| found.key != *key) {
-            return Err(CatalogueError::Row("threads"));
-        }
-        Ok(found)
+        let found = named(&self.reader(), key);
+        self.noting(|| format!("thread={key}"), found)
     }
 
     /// The thread of this number.
     pub(crate) fn thread_by_no(&self, no: u64) -> Result<Option<StoredThread>, CatalogueError> {
-        load(&self.reader().unchecked_transaction()?, no)
+        let found = numbered(&self.reader(), no);
+        self.noting(|| format!("number={no}"), found)
     }
 
     /// The threads that have runs which go on. There may be many, so that they are not asked for one by one.
@@ -51,11 +42,11 @@ impl Catalogue {
         let mut statement = reader.prepare_cached(
             "select no, body, crc from threads where no in (select thread from runs where running = 1)",
         )?;
-        let mut infos: BTreeMap<u64, ThreadInfo> = BTreeMap::new();
+        let mut infos: BTreeMap<u64, (ThreadInfo, KeysSum)> = BTreeMap::new();
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let (body, crc): (Vec<u8>, u32) = (row.get(1)?, row.get(2)?);
-            infos.insert(row.get(0)?, decode_thread(&body, crc)?);
+            let (no, body): (u64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+            infos.insert(no, decode_thread(no, &body, row.get(2)?)?);
         }
         let mut runs: HashMap<u64, (Vec<RunInfo>, Compacted)> = HashMap::new();
         let mut statement = reader.prepare_cached(
@@ -64,8 +55,9 @@ impl Catalogue {
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let (all, compacted) = runs.entry(row.get(0)?).or_default();
-            take_run(all, compacted, &row.get::<_, Vec<u8>>(1)?, row.get(2)?, row.get(3)?)?;
+            let no = row.get(0)?;
+            let (all, compacted) = runs.entry(no).or_default();
+            take_run(no, all, compacted, &row.get::<_, Vec<u8>>(1)?, row.get(2)?, row.get(3)?)?;
         }
         let mut keys: HashMap<u64, Keys> = HashMap::new();
         let mut statement = reader.prepare_cached(
@@ -77,9 +69,15 @@ impl Catalogue {
             keys.entry(row.get(5)?).or_default().push(key_of(row)?);
         }
         let stored = infos.into_iter().map(|(no, info)| {
-            stored(no, info, runs.remove(&no).unwrap_or_default(), keys.remove(&no).unwrap_or_default())
+            self::stored(no, info, runs.remove(&no).unwrap_or_default(), keys.remove(&no).unwrap_or_default())
         });
-        stored.collect()
+        let stored: Vec<StoredThread> = stored.collect::<Result<_, _>>()?;
+        let running = stored.iter().flat_map(|thread| thread.state.runs()).filter(|run| run.is_running());
+        match meta(&reader)? {
+            // One that is not found would go on for ever.
+            Some(meta) if meta.running != running.count() as u64 => Err(CatalogueError::Row("runs")),
+            _ => Ok(stored),
+        }
     }
 
     /// The numbers of all threads.
@@ -90,12 +88,45 @@ impl Catalogue {
     }
 }
 
-pub(super) fn info(connection: &Connection, no: u64) -> Result<Option<ThreadInfo>, CatalogueError> {
+fn named(connection: &Connection, key: &ThreadKey) -> Result<Option<StoredThread>, CatalogueError> {
+    let connection = connection.unchecked_transaction()?;
+    let no = connection
+        .prepare_cached("select no from threads where app = ?1 and user = ?2 and thread = ?3")?
+        .query_row(params![key.scope.app.as_str(), key.scope.user.as_str(), key.thread.as_str()], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    let Some(no) = no else { return not_there(&connection, key).map(|()| None) };
+    let found = load(&connection, no)?.filter(|found| found.key == *key);
+    found.map(Some).ok_or(CatalogueError::Row("threads"))
+}
+
+fn numbered(connection: &Connection, no: u64) -> Result<Option<StoredThread>, CatalogueError> {
+    load(&connection.unchecked_transaction()?, no)
+}
+
+/// An error if a thread of this name is there, though it was not found by it.
+fn not_there(connection: &Connection, key: &ThreadKey) -> Result<(), CatalogueError> {
+    let mut statement = connection.prepare_cached("select no from threads where name_crc = ?1")?;
+    let numbers: Vec<u64> =
+        statement.query_map([name_crc(key)], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for no in numbers {
+        if info(connection, no)?.is_none_or(|(info, _)| info.key == *key) {
+            return Err(CatalogueError::Row("threads"));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn info(
+    connection: &Connection,
+    no: u64,
+) -> Result<Option<(ThreadInfo, KeysSum)>, CatalogueError> {
     let row: Option<(Vec<u8>, u32)> = connection
         .prepare_cached("select body, crc from threads where no = ?1")?
         .query_row([no], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    row.map(|(body, crc)| decode_thread(&body, crc)).transpose()
+    row.map(|(body, crc)| decode_thread(no, &body, crc)).transpose()
 }
 
 /// Within a transaction: what changes between two of its queries would look like damage.
@@ -106,12 +137,16 @@ fn load(connection: &Transaction<'_>, no: u64) -> Result<Option<StoredThread>, C
 
 fn stored(
     no: u64,
-    info: ThreadInfo,
+    (info, keys_sum): (ThreadInfo, KeysSum),
     (runs, compacted): (Vec<RunInfo>, Compacted),
     keys: Keys,
 ) -> Result<StoredThread, CatalogueError> {
-    if runs.len() != info.runs as usize {
+    let are_in_order = runs.iter().enumerate().all(|(place, run)| run.no.index() == place);
+    if runs.len() != info.runs as usize || !are_in_order {
         return Err(CatalogueError::Row("runs"));
+    }
+    if KeysSum::of(keys.iter().map(|(run, key, ack)| (*run, key, ack))) != keys_sum {
+        return Err(CatalogueError::Row("keys"));
     }
     let state = ThreadState::restore(&info, runs, keys);
     Ok(StoredThread { no, key: info.key, state, compacted })
@@ -123,19 +158,20 @@ fn load_runs(connection: &Connection, no: u64) -> Result<(Vec<RunInfo>, Compacte
     let mut found = statement.query([no])?;
     let (mut runs, mut compacted) = (Vec::new(), Compacted::new());
     while let Some(row) = found.next()? {
-        take_run(&mut runs, &mut compacted, &row.get::<_, Vec<u8>>(0)?, row.get(1)?, row.get(2)?)?;
+        take_run(no, &mut runs, &mut compacted, &row.get::<_, Vec<u8>>(0)?, row.get(1)?, row.get(2)?)?;
     }
     Ok((runs, compacted))
 }
 
 fn take_run(
+    thread: u64,
     runs: &mut Vec<RunInfo>,
     compacted: &mut Compacted,
     body: &[u8],
     crc: u32,
     tail: Option<u64>,
 ) -> Result<(), CatalogueError> {
-    let run = decode_run(body, crc)?;
+    let run = decode_run(thread, body, crc, tail)?;
     compacted.extend(tail.map(|tail| (run.no, tail)));
     runs.push(run);
     Ok(())

@@ -150,13 +150,25 @@ fn look_at_catalogue(directories: &Directories, report: &mut Report) {
         Ok(findings) => findings.iter().for_each(|what| report.find(Severity::Derived, CATALOGUE, what)),
         Err(error) => report.find(Severity::Derived, CATALOGUE, error),
     }
+    // What the store does not open with, but makes anew, would not be there any more when it is compared.
+    if let Ok(true) = catalogue.is_marked() {
+        report.find(Severity::Derived, CATALOGUE, "something in it was found damaged");
+    }
+    for error in [catalogue.watermark().err(), catalogue.files().err()].into_iter().flatten() {
+        report.find(Severity::Derived, CATALOGUE, error);
+    }
     let numbers = catalogue.thread_numbers().unwrap_or_else(|error| {
         report.find(Severity::Derived, CATALOGUE, error);
         Vec::new()
     });
+    let mut is_whole = true;
     for no in numbers {
         if let Err(error) = catalogue.thread_by_no(no) {
+            is_whole = false;
             report.find(Severity::Derived, format!("{CATALOGUE}, thread={no}"), error);
         }
+    }
+    if let Some(error) = catalogue.running().err().filter(|_| is_whole) {
+        report.find(Severity::Derived, CATALOGUE, error);
     }
 }

@@ -55,11 +55,11 @@ pub(super) fn name_anew(options: &DiskOptions, report: &mut Report) -> Result<()
 
 /// Whose threads are that nobody knows the names of.
 pub(super) fn lost_scope() -> io::Result<Scope> {
-    let owner = Owner::new(LOST).map_err(unusual)?;
+    let owner = Owner::new(LOST).map_err(|error| unusual(&error))?;
     Ok(Scope { app: owner.clone(), user: owner })
 }
 
-fn unusual(error: threadline_log::Error) -> io::Error {
+fn unusual(error: &threadline_log::Error) -> io::Error {
     io::Error::other(error.to_string())
 }
 
@@ -106,7 +106,8 @@ fn named(
     let scope = lost_scope()?;
     let mut name = format!("thread-{no}");
     let key = loop {
-        let key = ThreadKey::new(scope.clone(), ThreadId::new(name.as_str()).map_err(unusual)?);
+        let key =
+            ThreadKey::new(scope.clone(), ThreadId::new(name.as_str()).map_err(|error| unusual(&error))?);
         if is_free(&key)? {
             break key;
         }

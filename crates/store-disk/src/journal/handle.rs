@@ -80,7 +80,7 @@ pub struct SegmentInfo {
 pub struct Health {
     /// Why it takes nothing more, if it does not.
     pub failure: Option<Arc<Failure>>,
-    /// Why a sidecar could not be written or a spare segment not be made. The journal works without.
+    /// Why a sidecar could not be written or a spare segment not be made the last time. The journal works without.
     pub background: Option<String>,
 }
 

@@ -56,7 +56,7 @@ struct Chores {
     is_busy: bool,
     /// The spare may not have so many bytes yet.
     held_back: Option<u64>,
-    /// Why the last chore that failed did.
+    /// Why the last chore failed, if it did.
     trouble: Option<String>,
 }
 
@@ -69,9 +69,7 @@ pub(super) struct Keeper {
 
 impl Chores {
     fn note(&mut self, done: io::Result<()>) {
-        if let Err(error) = done {
-            self.trouble = Some(error.to_string());
-        }
+        self.trouble = done.err().map(|error| error.to_string());
     }
 }
 
@@ -108,7 +106,7 @@ impl Keeper {
         self.changed.notify_all();
     }
 
-    /// Why the last chore that failed did.
+    /// Why the last chore failed, if it did.
     pub(super) fn trouble(&self) -> Option<String> {
         self.lock().trouble.clone()
     }

@@ -254,9 +254,16 @@ async fn a_row_that_says_something_else_is_found_by_table_and_thread_and_made_an
         assert_eq!(report.severity(), Some(Severity::Derived), "{spoil}: {report:?}");
         let found = report.findings.iter().filter(|finding| finding.severity == Severity::Derived);
         for finding in found {
-            let is_named =
-                finding.place.contains(thread) && finding.place.ends_with(&format!("table={table}"));
-            assert!(is_named, "{spoil}: {finding:?}");
+            // What the store does not open with is made anew before it is compared, and told by the thread's number.
+            let number = match thread {
+                "thread=app/user/a" => "thread=0",
+                "thread=app/user/b" => "thread=1",
+                "thread=app/user/c" => "thread=2",
+                other => other,
+            };
+            let said = format!("{}: {}", finding.place, finding.what);
+            let is_named = said.contains(thread) || said.contains(number);
+            assert!(is_named && said.contains(&format!("table={table}")), "{spoil}: {finding:?}");
         }
         doctor::rebuild(&options).unwrap();
         let report = doctor::check(&options).unwrap();

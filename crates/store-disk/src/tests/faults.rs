@@ -67,3 +67,21 @@ async fn p3_a_failed_sync_is_not_acked_and_said() {
     let hit = hit_all(|disk, nth| disk.fail_sync(nth, ErrorKind::Other)).await;
     assert!((40..HIT_MAX).contains(&hit), "{hit}");
 }
+
+#[tokio::test]
+async fn what_cannot_be_prepared_is_told_until_it_can() {
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    store.engine.journal.settle();
+    // The first change is the write of a group, and what comes then is the next segment's.
+    disk.fail_write(2, ErrorKind::StorageFull);
+    run(&store, 0, Step::Open("a", "a0")).await.unwrap();
+    store.engine.journal.settle();
+    let said = store.ailments();
+    assert!(said.len() == 1 && said[0].contains("the journal's next segment or a sidecar"), "{said:?}");
+    assert_eq!(store.trouble(), None);
+    store.tidy().await.unwrap();
+    run(&store, 1, Step::Append("a", 0, 1)).await.unwrap();
+    store.engine.journal.settle();
+    assert_eq!(store.ailments(), Vec::<String>::new());
+}

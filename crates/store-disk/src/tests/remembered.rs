@@ -2,6 +2,7 @@
 
 use super::script::{Step, appending, run, thread};
 use super::sim::with_catalogue;
+use crate::catalogue::{Catalogue, Changes};
 use crate::doctor::{self, Report, Severity};
 use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
@@ -260,10 +261,11 @@ async fn nothing_is_deleted_by_a_catalogue_that_may_not_know_better() {
     let past = fs::read(made.dir.path().join(CATALOGUE)).unwrap();
     made.go_on(&[Step::Open("c", "c0"), Step::Name("a", "x")], 5).await;
     fs::write(made.dir.path().join(CATALOGUE), past).unwrap();
-    let database = rusqlite::Connection::open(made.dir.path().join(CATALOGUE)).unwrap();
+    let catalogue = Catalogue::open(&made.dir.path().join(CATALOGUE)).unwrap().unwrap();
+    let (watermark, _) = catalogue.watermark().unwrap().unwrap();
     // What was on its way when it was written had its number.
-    database.execute("update meta set threads_end = 2", []).unwrap();
-    drop(database);
+    catalogue.apply(&Changes { threads: Vec::new(), watermark, threads_end: 2 }).unwrap();
+    drop(catalogue);
     made.flip("log/", "\"ended\"");
     let (report, again) = made.repair();
     assert_eq!(again, ["thread=app/user/a, number=0"], "{report:?}");
