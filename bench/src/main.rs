@@ -101,8 +101,17 @@ enum Subject {
         #[arg(long, default_value_os_t = std::env::temp_dir())]
         dir: PathBuf,
     },
+    /// Opens what a killed `store-fill` has left, for a look with a profiler. The runs that went on are closed, so that it can be done once.
+    StoreOpen {
+        /// The store, as the tables call it.
+        name: String,
+        /// Where it is.
+        dir: PathBuf,
+        /// Takes it out of the page cache before.
+        #[arg(long)]
+        cold: bool,
+    },
     /// Appends to a store until it is killed.
-    #[command(hide = true)]
     StoreFill {
         /// The store.
         name: String,
@@ -146,6 +155,9 @@ fn main() -> io::Result<()> {
         Subject::StoreAppend { name, writers, seconds, dir } => {
             let appended = store::append_alone(&name, &dir, writers, Duration::from_secs(seconds))?;
             writeln!(io::stdout(), "{appended}")
+        }
+        Subject::StoreOpen { name, dir, cold } => {
+            writeln!(io::stdout(), "{}", store::open_alone(&name, &dir, cold)?)
         }
         Subject::StoreFill { name, dir, bytes, times } => store::fill(&name, &dir, bytes, times),
     }

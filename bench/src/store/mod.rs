@@ -27,7 +27,7 @@ pub(crate) mod subject;
 mod writes;
 mod zeroed;
 
-pub use alone::append_alone;
+pub use alone::{append_alone, open_alone};
 pub use database_plans::{DatabasePart, database_report};
 pub use kill::fill;
 pub use plans::{Part, Scale, report};

@@ -25,7 +25,16 @@ pub(crate) struct Then {
     /// The records, if somebody follows.
     pub(crate) records: Option<Vec<NewRecord>>,
     /// The thread, if the run ends.
-    pub(crate) ended: Option<ThreadKey>,
+    pub(crate) ended: Option<(ThreadKey, Checkpointing)>,
+}
+
+/// When the checkpoint of a run is made that ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checkpointing {
+    /// Before its end is told.
+    Now,
+    /// When somebody asks for it.
+    Later,
 }
 
 impl Future for Shown {
@@ -38,7 +47,11 @@ impl Future for Shown {
                 return Poll::Ready(Ok(ack));
             };
             self.engine.publish(incarnation, run, &ack, records);
-            let Some(thread) = ended else { return Poll::Ready(Ok(ack)) };
+            let Some((thread, checkpointing)) = ended else { return Poll::Ready(Ok(ack)) };
+            if checkpointing == Checkpointing::Later {
+                self.engine.changed(ThreadChange::Changed(thread));
+                return Poll::Ready(Ok(ack));
+            }
             let engine = self.engine.clone();
             self.work = Box::pin(async move {
                 // It can be made later, by whoever needs it first.

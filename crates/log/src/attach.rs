@@ -28,7 +28,7 @@ impl Engine {
         let offset = info.offsets.end;
         let follower = self.follow(thread, Some(info.incarnation), offset).await?;
         let run = self.run(thread, run).await?;
-        let fold = self.fold_run(thread, run.no, offset.saturating_sub(1)).await?;
+        let fold = self.fold_run(thread, &run, offset.saturating_sub(1)).await?;
         Ok(Attached { run, fold, follower })
     }
 }

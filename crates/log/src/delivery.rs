@@ -4,8 +4,8 @@
 
 use crate::names::{RunId, ThreadId};
 use crate::record::Kind;
-use threadline_protocol::event::Custom;
-use threadline_protocol::stages::close::{Cause, closing_events};
+use threadline_protocol::event::{Custom, RunError};
+use threadline_protocol::stages::close::{Cause, closing_events, terminal};
 use threadline_protocol::stages::enforce::{Verdict, enforce};
 use threadline_protocol::stages::repair::{Repairer, without_malformed, without_refusals};
 use threadline_protocol::stages::translate::Translator;
@@ -69,6 +69,17 @@ impl Delivery {
         closing_events(self.repairer.ongoing(), cause)
     }
 
+    /// The events that end the run, of somebody who is not its source: what is open is closed, and the last event says why, with
+    /// an error of its own if there is one.
+    #[must_use]
+    pub fn ending(&self, cause: Cause, error: Option<RunError<'static>>) -> Vec<Event<'static>> {
+        let mut events = self.closing(cause);
+        let terminal = terminal(self.repairer.ongoing(), cause).filter(|_| error.is_none());
+        // If there is no end, for its readers the run never began, or has ended though nobody said so.
+        events.push(terminal.unwrap_or_else(|| last_event(cause, error)));
+        events
+    }
+
     /// What a 1.0 reader may see of the record.
     fn legible(&mut self, bytes: &[u8]) -> Option<Event<'static>> {
         let mut mended = String::new();
@@ -100,6 +111,11 @@ impl Delivery {
         }
         Some(event)
     }
+}
+
+/// The last event of a run of which nothing else is known.
+pub(crate) fn last_event(cause: Cause, error: Option<RunError<'static>>) -> Event<'static> {
+    error.unwrap_or_else(|| RunError::new(cause.describe()).with_code(cause.code())).into()
 }
 
 /// Whether bytes are an event at all, be it of an unknown type or with members that are malformed. What is not is kept as

@@ -1,7 +1,8 @@
 //! The engine: what a server does with threads, on any store.
 
-use crate::appending::{Shown, Then};
+use crate::appending::{Checkpointing, Shown, Then};
 use crate::clock::{Clock, Ids};
+use crate::delivery::{Delivery, last_event};
 use crate::error::Error;
 use crate::follow::Follower;
 use crate::kin::Sought;
@@ -9,7 +10,6 @@ use crate::names::{AppendKey, Epoch, Incarnation, RunId, RunNo, ThreadKey, Times
 use crate::opening::ATTEMPTS_MAX;
 use crate::record::{NewRecord, Record};
 use crate::run::{RunEnd, RunInfo};
-use crate::run_fold::ending;
 use crate::store::{Ack, Append, Claim, Page, Store, ThreadSeen};
 use crate::tail::Tails;
 use crate::thread::{MetadataChange, ThreadInfo, ThreadQuery};
@@ -186,12 +186,22 @@ impl Engine {
         batch: Batch,
         time: Timestamp,
     ) -> impl Future<Output = Result<Ack, Error>> + Send + 'static {
+        self.append_and(writer, batch, time, Checkpointing::Now)
+    }
+
+    fn append_and(
+        &self,
+        writer: &RunWriter,
+        batch: Batch,
+        time: Timestamp,
+        checkpointing: Checkpointing,
+    ) -> impl Future<Output = Result<Ack, Error>> + Send + 'static {
         let Batch { records, key, expected_tail, end } = batch;
         let then = Then {
             incarnation: writer.incarnation,
             run: writer.run,
             records: self.tails().is_followed(writer.incarnation).then(|| records.clone()),
-            ended: end.is_some().then(|| writer.thread.clone()),
+            ended: end.is_some().then(|| (writer.thread.clone(), checkpointing)),
         };
         let append = Append {
             thread: writer.thread.clone(),
@@ -262,7 +272,7 @@ impl Engine {
     /// # Errors
     /// As [`append`](Self::append).
     pub async fn end_run(&self, writer: &RunWriter, cause: Cause) -> Result<Ack, Error> {
-        self.close_run(writer, cause, None).await
+        self.close_run(writer, cause, None, Checkpointing::Now).await
     }
 
     /// Ends a run that has failed, with an error that says how.
@@ -270,7 +280,7 @@ impl Engine {
     /// # Errors
     /// As [`append`](Self::append).
     pub async fn fail_run(&self, writer: &RunWriter, error: RunError<'static>) -> Result<Ack, Error> {
-        self.close_run(writer, Cause::Failed, Some(error)).await
+        self.close_run(writer, Cause::Failed, Some(error), Checkpointing::Now).await
     }
 
     async fn close_run(
@@ -278,20 +288,33 @@ impl Engine {
         writer: &RunWriter,
         cause: Cause,
         error: Option<RunError<'static>>,
+        checkpointing: Checkpointing,
     ) -> Result<Ack, Error> {
-        let events = match self.fold_run(&writer.thread, writer.run, u64::MAX).await {
-            Ok(fold) => fold.closing(cause, error),
+        let events = match self.delivered(&writer.thread, writer.run).await {
+            Ok(delivery) => delivery.ending(cause, error),
             // What is open cannot be known any more, but the run must not go on for ever.
-            Err(Error::Corrupt { .. }) => vec![ending(cause, error)],
+            Err(Error::Corrupt { .. }) => vec![last_event(cause, error)],
             Err(error) => return Err(error),
         };
         let end = events.last().and_then(RunEnd::of);
         let made = |event: &Event<'_>| NewRecord::made(event.to_json().into_bytes());
         let records = events.iter().map(made).collect();
-        self.append(writer, Batch { records, end, ..Batch::default() }).await
+        self.append_and(writer, Batch { records, end, ..Batch::default() }, self.now(), checkpointing).await
     }
 
-    /// Closes the runs whose leases are over: their writers are gone.
+    /// Where those are who have read all that there is of a run. What is open in it does not depend on what its branch held before.
+    async fn delivered(&self, thread: &ThreadKey, run: RunNo) -> Result<Delivery, Error> {
+        let run = self.run(thread, run).await?;
+        let mut delivery = Delivery::new(&thread.thread, &run.id);
+        self.each_record(thread, &run, u64::MAX, |record| {
+            delivery.push(record.kind, &record.bytes);
+        })
+        .await?;
+        Ok(delivery)
+    }
+
+    /// Closes the runs whose leases are over: their writers are gone. There may be thousands, and clients wait until they are closed, so
+    /// that their checkpoints are left to [`keep_checkpoints`](Self::keep_checkpoints).
     ///
     /// # Errors
     /// As [`Store::expired`]. A run that cannot be closed is left to the next time.
@@ -311,7 +334,8 @@ impl Engine {
     }
 
     /// Closes all runs that go on. For who has a store alone and has just opened it, before anything else is done: whoever
-    /// wrote these runs is gone, though their leases may not be over.
+    /// wrote these runs is gone, though their leases may not be over. Their checkpoints are left to
+    /// [`keep_checkpoints`](Self::keep_checkpoints).
     ///
     /// # Errors
     /// As [`Store::expired`]. A run that cannot be closed is left to the next time.
@@ -359,7 +383,7 @@ impl Engine {
         let claim = Claim::TakeOver(self.lease_until());
         let epoch = self.store().claim(thread, run, epoch, claim, time).await?;
         let writer = RunWriter { thread: thread.clone(), incarnation, run, epoch };
-        self.end_run(&writer, Cause::Abandoned).await.map(|_| ())
+        self.close_run(&writer, Cause::Abandoned, None, Checkpointing::Later).await.map(|_| ())
     }
 
     /// Records of a range of offsets, in order, of one run or of all.

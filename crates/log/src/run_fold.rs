@@ -5,8 +5,7 @@ use crate::names::ThreadId;
 use crate::record::Kind;
 use crate::run::{BaseState, RunInfo};
 use bytes::Bytes;
-use threadline_protocol::event::{RunError, StateSnapshot};
-use threadline_protocol::stages::close::{Cause, closing_events, terminal};
+use threadline_protocol::event::StateSnapshot;
 use threadline_protocol::stages::compact::{Compactor, Form};
 use threadline_protocol::stages::fold::Fold;
 use threadline_protocol::stages::join::Joiner;
@@ -70,22 +69,11 @@ impl RunFold {
         self.delivery
     }
 
-    /// The events that end the run, of somebody who is not its source: what is open is closed, and the last event says why, with
-    /// an error of its own if there is one.
+    /// What shows the run.
     #[must_use]
-    pub fn closing(&self, cause: Cause, error: Option<RunError<'static>>) -> Vec<Event<'static>> {
-        let ongoing = self.joiner.ongoing();
-        let mut events = closing_events(ongoing, cause);
-        let terminal = terminal(ongoing, cause).filter(|_| error.is_none());
-        // If there is no end, for its readers the run never began, or has ended though nobody said so.
-        events.push(terminal.unwrap_or_else(|| ending(cause, error)));
-        events
+    pub const fn delivery(&self) -> &Delivery {
+        &self.delivery
     }
-}
-
-/// The last event of a run of which nothing else is known.
-pub(crate) fn ending(cause: Cause, error: Option<RunError<'static>>) -> Event<'static> {
-    error.unwrap_or_else(|| RunError::new(cause.describe()).with_code(cause.code())).into()
 }
 
 fn set_base_state(fold: &mut Fold, base_state: BaseState, first: &Event<'_>) {

@@ -119,7 +119,7 @@ impl Engine {
         let is_whole = !run.is_running() && *offset == run.offsets.end;
         match is_whole {
             true => self.fold_after(thread, run.no).await,
-            false => Ok(self.fold_run_of(thread, run, offset.saturating_sub(1)).await?.fold().clone()),
+            false => Ok(self.fold_run(thread, run, offset.saturating_sub(1)).await?.fold().clone()),
         }
     }
 
@@ -142,14 +142,9 @@ impl Engine {
     pub(crate) async fn fold_run(
         &self,
         thread: &ThreadKey,
-        run: RunNo,
+        run: &RunInfo,
         until: u64,
     ) -> Result<RunFold, Error> {
-        let run = self.run(thread, run).await?;
-        self.fold_run_of(thread, &run, until).await
-    }
-
-    async fn fold_run_of(&self, thread: &ThreadKey, run: &RunInfo, until: u64) -> Result<RunFold, Error> {
         let parent = match run.parent {
             Some(parent) => self.fold_after(thread, parent).await?,
             None => Fold::new(),
@@ -163,7 +158,7 @@ impl Engine {
     }
 
     /// Shows the records of a run up to an offset, that one included.
-    async fn each_record(
+    pub(crate) async fn each_record(
         &self,
         thread: &ThreadKey,
         run: &RunInfo,
@@ -255,6 +250,15 @@ impl Engine {
         if self.store().checkpoint(thread, stale.run).await.is_ok_and(|now| now.as_ref() == Some(&stale)) {
             let renewed = Checkpoint { version: FOLD_VERSION, full: Some(full_of(fold)), ..stale };
             let _ = self.store().put_checkpoint(thread, renewed, self.now()).await;
+        }
+    }
+
+    /// Makes the checkpoints of runs that have ended, one after the other. Whoever needs one that is missing makes it; but what a run said
+    /// is found by searches only when it is there.
+    pub async fn keep_checkpoints(&self, runs: &[(ThreadKey, RunNo)]) {
+        for (thread, run) in runs {
+            // What cannot be folded now may be later, and was perhaps deleted meanwhile.
+            let _ = self.keep_checkpoint(thread, *run).await;
         }
     }
 

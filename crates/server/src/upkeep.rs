@@ -3,6 +3,7 @@
 use crate::app::App;
 use std::time::Duration;
 use threadline_log::retention::Retained;
+use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 /// After what time it is tried again if the store could not seal and erase.
@@ -18,21 +19,31 @@ pub async fn keep_up(app: App, every: Duration) {
 async fn close_abandoned(app: &App, every: Duration) {
     let mut ticks = ticks(every);
     let mut failure = None;
+    // Nobody waits for checkpoints: the next runs are closed meanwhile.
+    let mut checkpointing = JoinSet::new();
     loop {
         ticks.tick().await;
+        while checkpointing.try_join_next().is_some() {}
         let runs = app.runs().clone();
         let closed =
             app.engine().close_expired_but(move |thread, run| runs.phase(thread, run).is_some()).await;
-        match &closed {
-            Ok(closed) if !closed.is_empty() => {
-                tracing::warn!(runs = closed.len(), "abandoned runs were closed");
+        match closed {
+            Ok(closed) => {
+                failure = None;
+                if !closed.is_empty() {
+                    tracing::warn!(runs = closed.len(), "abandoned runs were closed");
+                    let engine = app.engine().clone();
+                    checkpointing.spawn(async move { engine.keep_checkpoints(&closed).await });
+                }
             }
-            Ok(_) => {}
             // It is said once for as long as it is the same.
-            Err(error) if failure.as_ref() == Some(error) => {}
-            Err(error) => tracing::warn!(%error, "abandoned runs could not be closed"),
+            Err(error) => {
+                if failure.as_ref() != Some(&error) {
+                    tracing::warn!(%error, "abandoned runs could not be closed");
+                }
+                failure = Some(error);
+            }
         }
-        failure = closed.err();
     }
 }
 

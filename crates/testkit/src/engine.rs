@@ -72,6 +72,7 @@ macro_rules! engine_contract {
             letting_go_does_not_disturb_writers,
             abandoned_runs_are_closed,
             abandoned_runs_are_closed_after_a_crash,
+            abandoned_runs_get_their_checkpoints_later,
             a_writer_of_a_deleted_thread_is_refused,
             records_are_found_by_offset_run_and_time,
             changes_of_threads_are_told,

@@ -24,6 +24,7 @@ use threadline_log::{Engine, MemoryStore, Options, Store};
 use threadline_server::access::{Authority, watch};
 use threadline_server::settings::{Inspector, Mode, RunSettings};
 use threadline_server::{App, Settings, keep_up, listen, router, serve_with};
+use tokio::task::JoinSet;
 use traces::Traces;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -143,33 +144,36 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let options = Options { lease_ms, ..Options::default() };
     let engine = Engine::new(store, clock, Arc::new(RandomIds), options);
     let orphans = close_orphans(&engine).await?;
-    if orphans > 0 {
-        tracing::warn!(runs = orphans, "runs of an earlier process were closed as abandoned");
+    if !orphans.is_empty() {
+        tracing::warn!(runs = orphans.len(), "runs of an earlier process were closed as abandoned");
     }
     let mut app = App::new(engine.clone(), agents, settings(config));
     let authority = authority(config)?;
     if let Some(authority) = &authority {
         app = app.with_authority(Arc::clone(authority));
     }
-    let watching = authority.map(|authority| tokio::spawn(watch(authority)));
+    let mut background = JoinSet::new();
+    if let Some(authority) = authority {
+        background.spawn(watch(authority));
+    }
     // Whoever has been greeted can stop it in good order.
     let stopped = stopped();
     // A server does not end because nobody listens to its greeting.
     let _ = greet(config, &app, &address.to_string());
-    let upkeep = tokio::spawn(keep_up(app.clone(), UPKEEP));
-    let keeping_open = on_disk.map(|store| tokio::spawn(keep_open(store, REOPENING)));
+    background.spawn(keep_up(app.clone(), UPKEEP));
+    background.spawn({
+        let engine = engine.clone();
+        async move { engine.keep_checkpoints(&orphans).await }
+    });
+    if let Some(store) = on_disk {
+        background.spawn(keep_open(store, REOPENING));
+    }
     let mut routes = router(app.clone());
     if config.traces.is_some() {
         routes = traces::continued(routes);
     }
     let served = serve_with(listener, app, routes, stopped).await;
-    upkeep.abort();
-    if let Some(watching) = watching {
-        watching.abort();
-    }
-    if let Some(keeping_open) = keeping_open {
-        keeping_open.abort();
-    }
+    background.abort_all();
     engine.store().close().await;
     served.map_err(Failure::write)
 }

@@ -86,7 +86,7 @@ impl Live {
 
     /// Ends the run in its source's place, and gives what is to be stored of that.
     pub(super) fn end(&self, cause: Cause, error: Option<RunError<'static>>) -> (Vec<NewRecord>, RunEnd) {
-        let events = self.lock().fold.closing(cause, error);
+        let events = self.lock().fold.delivery().ending(cause, error);
         let end = events.last().and_then(RunEnd::of).expect("the last one ends the run");
         let made = |event: &Event<'_>| NewRecord::made(event.to_json().into_bytes());
         let records: Vec<NewRecord> = events.iter().map(made).collect();

@@ -3,6 +3,7 @@
 use super::stage::{Stage, answer, ids, request, thread};
 use crate::store::Ending;
 use threadline_log::run::RunStatus;
+use threadline_log::thread::ThreadQuery;
 use threadline_log::{At, Error, Kind, NewRecord, RunWriter};
 
 /// A run whose lease is over is closed by whoever notices, and its writer is fenced.
@@ -21,6 +22,26 @@ pub async fn abandoned_runs_are_closed(stage: Stage) {
     assert_eq!(stage.engine.close_expired().await, Ok(Vec::new()));
     assert_abandoned(&stage, &writer).await;
     stage.say(&alive, &answer("1")).await;
+}
+
+/// Nobody waits for their checkpoints, which are made for searches when there is time.
+pub async fn abandoned_runs_get_their_checkpoints_later(stage: Stage) {
+    let t = thread("t");
+    let writer = stage.start(&t, &request(&t, "1", &["u1"])).await;
+    stage.say(&writer, &answer("1")[..3]).await;
+    stage.clock.advance(100_000);
+    let closed = stage.engine.close_expired().await.expect("it is closed");
+    let query = ThreadQuery { words: Some("a-1".to_owned()), limit: 2, ..ThreadQuery::default() };
+    let found = async || {
+        stage.settle().await;
+        stage.engine.threads(&query).await.expect("a list").len()
+    };
+    let seen = stage.fold(&t, At::Head).await;
+    assert_eq!((stage.store.checkpoint(&t, writer.run).await, found().await), (Ok(None), 0));
+    stage.engine.keep_checkpoints(&closed).await;
+    let checkpoint = stage.store.checkpoint(&t, writer.run).await.expect("a store that works");
+    assert!(checkpoint.is_some_and(|checkpoint| !checkpoint.delta.is_empty()));
+    assert_eq!((found().await, ids(&stage.fold(&t, At::Head).await)), (1, ids(&seen)));
 }
 
 /// The same at start-up, for a store that outlives its process.
