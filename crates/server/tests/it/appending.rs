@@ -3,8 +3,9 @@
 use crate::harness::{Answer, Harness, folded, kinds, messages, request};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use threadline_log::MemoryStore;
-use threadline_server::Settings;
+use threadline_server::{Settings, keep_up};
 use tokio::task::JoinSet;
 
 const LINES: (&str, &str) = ("content-type", "application/x-ndjson");
@@ -174,7 +175,7 @@ async fn runs_of_agents_and_of_outsiders_wait_for_each_other() {
 #[tokio::test]
 async fn a_run_whose_producer_is_silent_is_closed() {
     let mut settings = Settings::default();
-    settings.runs.append_timeout = std::time::Duration::from_millis(100);
+    settings.runs.append_timeout = Duration::from_millis(100);
     let server = Harness::on(Arc::new(MemoryStore::new()), settings);
     append(&server, "run=r1", None, &[TEXT]).await.json().await;
     let engine = server.app.engine();
@@ -184,6 +185,21 @@ async fn a_run_whose_producer_is_silent_is_closed() {
         assert_eq!(engine.close_expired().await.unwrap().len(), 0);
     }
     while engine.close_expired().await.unwrap().is_empty() {}
+    let run = server.get("/v1/threads/t/runs/r1", &[]).await.json().await;
+    assert_eq!(run["status"], "abandoned");
+}
+
+#[tokio::test]
+async fn what_a_silent_producer_had_said_is_found_though_nobody_goes_on() {
+    let mut settings = Settings::default();
+    settings.runs.append_timeout = Duration::from_millis(100);
+    let server = Harness::on(Arc::new(MemoryStore::new()), settings);
+    append(&server, "run=r1", None, &[TEXT]).await.json().await;
+    let upkeep = tokio::spawn(keep_up(server.app.clone(), Duration::from_millis(1)));
+    while server.get("/v1/threads?q=hi", &[]).await.json().await["threads"] == json!([]) {
+        tokio::task::yield_now().await;
+    }
+    upkeep.abort();
     let run = server.get("/v1/threads/t/runs/r1", &[]).await.json().await;
     assert_eq!(run["status"], "abandoned");
 }

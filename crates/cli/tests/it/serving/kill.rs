@@ -152,6 +152,27 @@ async fn go_on(client: Client, thread: &str, round: u32) {
     }
 }
 
+/// What the runs of a killed server had said is folded when the next one is ready, without anybody who asks for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_until_a_kill_is_found_by_search() {
+    let dir = TempDir::new().expect("a directory");
+    let talker = talker().await;
+    let settings = section("talker", &talker);
+    let mut served = Served::start(dir.path(), &settings);
+    let mut answer = served.client.run("talker", "t", "run").await;
+    loop {
+        let Next::Frame(frame) = answer.next().await else { panic!("the run has ended") };
+        if piece(&frame) == Some(7) {
+            break;
+        }
+    }
+    served.kill();
+    let served = Served::start(dir.path(), &settings);
+    while served.client.get("/v1/threads?q=7").await.json().await["threads"][0]["threadId"] != "t" {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Buffered runs promise less: their start and all of a run whose stream has ended, and of one that goes on what was stored in time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_server_that_buffers_loses_no_more_than_it_says() {
