@@ -25,6 +25,7 @@ mod kept;
 mod numbered;
 mod open;
 mod overlay;
+mod packing;
 mod priority;
 mod read;
 mod rebuild;

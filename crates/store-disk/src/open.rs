@@ -198,7 +198,8 @@ fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine,
     start.settle()?;
     let leftover: Vec<u64> = start.sealed.intersection(&live).copied().collect();
     if let Some(last) = leftover.last() {
-        overlay.unsealed.forget_before(last + 1);
+        let unsealed: Vec<u64> = overlay.unsealed.threads().collect();
+        unsealed.into_iter().for_each(|no| overlay.unsealed.forget_before(no, last + 1));
         replays.retain(|replay| replay.mark.segment > *last);
     }
     let Start { catalogue, shelf, rebuild, .. } = start;

@@ -4,6 +4,13 @@
 #[cfg(target_os = "linux")]
 const BACKGROUND_NICE: i32 = 10;
 
+/// For work behind the writers, every some hundred microseconds: whoever waits for this processor goes first. A low priority is not
+/// enough. Whoever runs may go on for milliseconds before another is looked at, and that may be the committer, or the kernel's thread
+/// that ends its sync and can do so on this processor alone.
+pub(crate) fn give_way() {
+    std::thread::yield_now();
+}
+
 /// For a thread whose work hardly anybody waits for: whoever wakes up meanwhile goes first. On Linux priorities are those of threads.
 pub(crate) fn let_others_go_first() {
     #[cfg(target_os = "linux")]

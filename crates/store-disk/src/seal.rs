@@ -28,6 +28,9 @@ use threadline_log::fact::Fact;
 use threadline_log::sealed::batch::{BatchHead, decode_records};
 use threadline_log::{Error, RunNo, Timestamp};
 
+/// Of how many threads it is looked up or forgotten what they have in the journal before writers may go on.
+const THREADS_AT_ONCE: usize = 64;
+
 /// Why sealing stopped. Nothing is lost: what was not sealed is where it was.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SealError {
@@ -77,11 +80,7 @@ impl Engine {
             self.catalogue.files()?.into_iter().flat_map(|file| file.sources).collect();
         let unsealed_sources: Vec<u64> =
             sources.iter().copied().filter(|one| !sealed.contains(one)).collect();
-        let (unsealed, threads_end) = {
-            let overlay = self.core.whole_overlay();
-            let overlay = overlay.map_err(|broken| Error::Unavailable(broken.to_owned()))?;
-            (overlay.unsealed.before(segment_end), overlay.threads_end)
-        };
+        let (unsealed, threads_end) = self.unsealed_before(segment_end)?;
         let index = match unsealed_sources.is_empty() {
             true => None,
             false => self.write_history(&mut begun, &unsealed_sources, &unsealed, threads_end)?,
@@ -94,7 +93,10 @@ impl Engine {
             self.catalogue.learn(&index)?;
         }
         *begun = None;
-        self.core.overlay().unsealed.forget_before(segment_end);
+        for some in unsealed.chunks(THREADS_AT_ONCE) {
+            let mut overlay = self.core.overlay();
+            some.iter().for_each(|(no, _)| overlay.unsealed.forget_before(*no, segment_end));
+        }
         drop(layout);
         self.catalogue.sync()?;
         for segment in sources {
@@ -118,6 +120,26 @@ impl Engine {
             chosen.push(*segment);
         }
         chosen
+    }
+
+    /// What threads have in the segments before this one, which was all taken in, in order of their numbers; and the number of the next thread.
+    fn unsealed_before(&self, segment_end: u64) -> Result<(Vec<(u64, UnsealedThread)>, u64), SealError> {
+        let overlay = || {
+            let overlay = self.core.whole_overlay();
+            overlay.map_err(|broken| Error::Unavailable(broken.to_owned()))
+        };
+        let (mut numbers, threads_end): (Vec<u64>, u64) = {
+            let overlay = overlay()?;
+            (overlay.unsealed.threads().collect(), overlay.threads_end)
+        };
+        numbers.sort_unstable();
+        let mut unsealed = Vec::new();
+        for some in numbers.chunks(THREADS_AT_ONCE) {
+            let overlay = overlay()?;
+            let found = some.iter().map(|no| (*no, overlay.unsealed.before(*no, segment_end)));
+            unsealed.extend(found.filter(|(_, thread)| !thread.is_empty()));
+        }
+        Ok((unsealed, threads_end))
     }
 
     fn write_history(

@@ -122,27 +122,32 @@ impl Unsealed {
         self.threads.keys().copied()
     }
 
-    /// What the threads have in the segments before this one, in order of their numbers.
-    pub(crate) fn before(&self, segment_end: u64) -> Vec<(u64, UnsealedThread)> {
-        let mut found = Vec::new();
-        for (no, thread) in &self.threads {
-            let batches = thread.batches.partition_point(|batch| batch.mark.segment < segment_end);
-            let facts = thread.facts.partition_point(|fact| fact.mark.segment < segment_end);
-            if batches + facts > 0 {
-                let (batches, facts) = (thread.batches[..batches].to_vec(), thread.facts[..facts].to_vec());
-                found.push((*no, UnsealedThread { batches, facts }));
-            }
-        }
-        found.sort_unstable_by_key(|(no, _)| *no);
-        found
+    /// What a thread has in the segments before this one.
+    pub(crate) fn before(&self, thread: u64, segment_end: u64) -> UnsealedThread {
+        let Some(found) = self.threads.get(&thread) else { return UnsealedThread::default() };
+        let (batches, facts) = found.count_before(segment_end);
+        UnsealedThread { batches: found.batches[..batches].to_vec(), facts: found.facts[..facts].to_vec() }
     }
 
-    /// Forgets the segments before this one.
-    pub(crate) fn forget_before(&mut self, segment_end: u64) {
-        self.threads.retain(|_, thread| {
-            thread.batches.drain(..thread.batches.partition_point(|batch| batch.mark.segment < segment_end));
-            thread.facts.drain(..thread.facts.partition_point(|fact| fact.mark.segment < segment_end));
-            !thread.batches.is_empty() || !thread.facts.is_empty()
-        });
+    /// Forgets what a thread has in the segments before this one.
+    pub(crate) fn forget_before(&mut self, thread: u64, segment_end: u64) {
+        let Some(found) = self.threads.get_mut(&thread) else { return };
+        let (batches, facts) = found.count_before(segment_end);
+        found.batches.drain(..batches);
+        found.facts.drain(..facts);
+        if found.is_empty() {
+            self.threads.remove(&thread);
+        }
+    }
+}
+
+impl UnsealedThread {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.batches.is_empty() && self.facts.is_empty()
+    }
+
+    fn count_before(&self, segment_end: u64) -> (usize, usize) {
+        let batches = self.batches.partition_point(|batch| batch.mark.segment < segment_end);
+        (batches, self.facts.partition_point(|fact| fact.mark.segment < segment_end))
     }
 }

@@ -4,12 +4,16 @@ use super::connection::Meta;
 use super::rows::{KeysSum, encode_run, encode_thread, name_crc};
 use super::{Catalogue, CatalogueError};
 use crate::history::Mark;
+use crate::priority::give_way;
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use threadline_log::run::RunInfo;
 use threadline_log::store::Ack;
 use threadline_log::thread::ThreadInfo;
 use threadline_log::{AppendKey, RunNo};
+
+/// How many threads are put before others may go first.
+const THREADS_AT_ONCE: usize = 16;
 
 /// Everything that became durable since the last time.
 #[derive(Debug, Default)]
@@ -53,8 +57,9 @@ impl Catalogue {
         for change in gone {
             forget(&transaction, change.no)?;
         }
-        for change in there {
-            put(&transaction, change)?;
+        for some in there.chunks(THREADS_AT_ONCE) {
+            give_way();
+            some.iter().try_for_each(|change| put(&transaction, change))?;
         }
         let Changes { watermark, threads_end, .. } = *changes;
         let running = transaction

@@ -9,6 +9,8 @@ use super::block::{Block, BlockBuilder, BlockError};
 use super::head::Framed;
 use super::index::{BlockEntry, Extent, Index, Place, Site};
 use crate::fs::{Disk, DiskFile};
+use crate::packing::pack;
+use crate::priority::give_way;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -19,7 +21,7 @@ const FILE_HEAD_BYTES: usize = 32;
 const FOOT_MAGIC: [u8; 8] = *b"TLHINDEX";
 const FOOT_BYTES: usize = 32;
 const INDEX_ZSTD_LEVEL: i32 = 1;
-/// Bytes that are collected before they are written.
+/// Bytes that are collected before they are written and synced.
 const BUFFER_BYTES: usize = 1 << 20;
 const UNFINISHED: &str = ".tmp";
 
@@ -151,11 +153,14 @@ impl HistoryWriter {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
+        give_way();
         if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.write_all_at(&self.buffer, self.written)?;
+        // Not all at the end: the journal's syncs would wait for it.
+        self.file.sync_data()?;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
@@ -169,7 +174,7 @@ impl HistoryWriter {
     /// Ends the file. It is durable and has its name when this returns.
     pub(crate) fn finish(mut self) -> io::Result<Index> {
         let json = serde_json::to_vec(&self.index).map_err(io::Error::other)?;
-        let index = zstd::bulk::compress(&json, INDEX_ZSTD_LEVEL)?;
+        let index = pack(&json, INDEX_ZSTD_LEVEL, Vec::new())?;
         let index_at = self.written + self.buffer.len() as u64;
         let index_bytes = u32::try_from(index.len()).map_err(io::Error::other)?;
         let mut foot = Vec::with_capacity(FOOT_BYTES);
@@ -182,7 +187,6 @@ impl HistoryWriter {
         self.write(&index)?;
         self.write(&foot)?;
         self.flush()?;
-        self.file.sync_data()?;
         self.disk.rename(&format!("{}{UNFINISHED}", self.name), &self.name)?;
         self.disk.sync_dir()?;
         Ok(self.index)

@@ -7,7 +7,7 @@ use super::segments::{Segment, Shared};
 use super::sidecar::{Covers, SidecarBuilder};
 use super::walk::Walk;
 use crate::fs::{Disk, DiskFile};
-use crate::priority::let_others_go_first;
+use crate::priority::{give_way, let_others_go_first};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -298,7 +298,7 @@ fn fill_with_zeros(
             let piece = ZEROS_BYTES.min(end - at);
             file.write_all_at(&zeros[..piece as usize], at.into())?;
             at += piece;
-            std::thread::yield_now();
+            give_way();
         }
         file.sync_data()?;
     }

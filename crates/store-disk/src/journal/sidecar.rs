@@ -4,6 +4,7 @@ use super::checksum::checksum;
 use super::entry::{EntryHead, Found};
 use super::format::{FEATURES_KNOWN, GROUPS_START, SIDECAR_MAGIC, SIDECAR_VERSION, SIDECAR_VERSION_PLAIN};
 use super::{Position, Salt};
+use crate::packing::pack;
 use std::io;
 use threadline_log::varint;
 
@@ -62,7 +63,7 @@ impl SidecarBuilder {
         fixed[32..40].copy_from_slice(&covers.next_group.to_le_bytes());
         fixed[40..44].copy_from_slice(&covers.end.to_le_bytes());
         fixed[44..48].copy_from_slice(&self.entries.to_le_bytes());
-        bytes.extend(zstd::bulk::compress(&self.bytes, ZSTD_LEVEL)?);
+        let mut bytes = pack(&self.bytes, ZSTD_LEVEL, bytes)?;
         let sum = checksum(salt.seed(), &bytes);
         bytes.extend(sum.to_le_bytes());
         Ok(bytes)

@@ -6,6 +6,7 @@ use super::group::Group;
 use super::scan::{Bound, Scan, Scanned};
 use super::{Position, Salt};
 use crate::fs::DiskFile;
+use crate::priority::give_way;
 use std::io;
 
 /// How much is read at once, unless a group is longer.
@@ -127,8 +128,7 @@ impl Window<'_> {
         if at < self.start || at + length > self.start + self.bytes.len() {
             self.bytes.resize(length.max(WINDOW_BYTES).min(self.size - at), 0);
             self.start = at;
-            // The committer may want this processor.
-            std::thread::yield_now();
+            give_way();
             self.file.read_exact_at(&mut self.bytes, at as u64)?;
         }
         Ok(Some(&self.bytes[at - self.start..][..length]))
