@@ -88,6 +88,17 @@ impl MemoryStore {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn runs_that(&self, is_one: impl Fn(&RunInfo) -> bool) -> Vec<(ThreadKey, RunNo)> {
+        let inner = self.lock();
+        let mut found = Vec::new();
+        for (key, thread) in &inner.threads {
+            let runs = thread.state.runs().iter().filter(|run| is_one(run));
+            found.extend(runs.map(|run| (key.clone(), run.no)));
+        }
+        found.sort();
+        found
+    }
+
     fn look<T>(&self, key: &ThreadKey, f: impl FnOnce(&Thread) -> Result<T, Error>) -> Result<T, Error> {
         let inner = self.lock();
         f(inner.threads.get(key).ok_or_else(|| Error::NoThread(key.clone()))?)
@@ -283,14 +294,11 @@ impl Store for MemoryStore {
     }
 
     async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
-        let inner = self.lock();
-        let mut expired = Vec::new();
-        for (key, thread) in &inner.threads {
-            let over = thread.state.runs().iter().filter(|run| run.is_running() && run.lease_until <= time);
-            expired.extend(over.map(|run| (key.clone(), run.no)));
-        }
-        expired.sort();
-        Ok(expired)
+        Ok(self.runs_that(|run| run.is_running() && run.lease_until <= time))
+    }
+
+    async fn unfolded(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        Ok(self.runs_that(RunInfo::is_unfolded))
     }
 
     async fn tidy(&self) -> Result<(), Error> {

@@ -159,7 +159,7 @@ impl Engine {
             runs => runs?,
         };
         for run in &mut runs {
-            if !run.is_running() && run.lineage.is_none() {
+            if run.is_unfolded() {
                 run.lineage = Some(self.keep_checkpoint(thread, run.no).await?.lineage);
             }
         }

@@ -163,6 +163,12 @@ impl RunInfo {
     pub const fn is_running(&self) -> bool {
         self.end.is_none()
     }
+
+    /// Whether it has ended and has no checkpoint, so that what it held is not known.
+    #[must_use]
+    pub const fn is_unfolded(&self) -> bool {
+        !self.is_running() && self.lineage.is_none()
+    }
 }
 
 fn stand_in_id(no: RunNo) -> RunId {

@@ -1,13 +1,14 @@
 //! What a branch holds, at its end and at any point before.
 
 use crate::checkpoint::Checkpoint;
-use crate::engine::Engine;
+use crate::engine::{Engine, ThreadChange};
 use crate::error::Error;
 use crate::lineage::lineage_of;
 use crate::names::{Incarnation, RunNo, ThreadKey};
 use crate::record::Record;
 use crate::run::RunInfo;
 use crate::run_fold::{DeltaWriter, RunFold, apply_delta};
+use crate::transfer::IMPORTING;
 use bytes::Bytes;
 use threadline_protocol::stages::fold::{self, FOLD_VERSION, Fold};
 use tokio::task::yield_now;
@@ -253,13 +254,41 @@ impl Engine {
         }
     }
 
-    /// Makes the checkpoints of runs that have ended, one after the other. Whoever needs one that is missing makes it; but what a run said
-    /// is found by searches only when it is there.
-    pub async fn keep_checkpoints(&self, runs: &[(ThreadKey, RunNo)]) {
-        for (thread, run) in runs {
-            // What cannot be folded now may be later, and was perhaps deleted meanwhile.
-            let _ = self.keep_checkpoint(thread, *run).await;
+    /// Makes the checkpoints that are missing, but for runs that the caller passes over: of runs that were closed for somebody else, or whose
+    /// process was gone before it had made them. Readers do without, and who continues or exports such a thread makes them; but searches
+    /// find what a run said only when it has one. Gives those that could not be made, and why.
+    ///
+    /// # Errors
+    /// As [`Store::unfolded`](crate::Store::unfolded), or if the store takes no writes now.
+    pub async fn keep_checkpoints_but(
+        &self,
+        is_passed_over: impl Fn(&ThreadKey, RunNo) -> bool + Send,
+    ) -> Result<Vec<(ThreadKey, RunNo, Error)>, Error> {
+        let mut missing = self.store().unfolded().await?;
+        missing.retain(|(thread, run)| !is_passed_over(thread, *run));
+        let mut failed = Vec::new();
+        for (thread, run) in missing {
+            if let Some(trouble) = self.store().trouble() {
+                return Err(Error::Unavailable(trouble));
+            }
+            match self.keep_missing_checkpoint(&thread, run).await {
+                // It was deleted meanwhile, and perhaps made anew.
+                Ok(()) | Err(Error::NoThread(_) | Error::NoRun(_) | Error::RunActive(_)) => {}
+                Err(error) => failed.push((thread, run, error)),
+            }
         }
+        Ok(failed)
+    }
+
+    async fn keep_missing_checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<(), Error> {
+        // Whoever copies a thread brings the checkpoints of what is not there any more, at last.
+        if self.store().thread(thread).await?.metadata.labels.contains_key(IMPORTING) {
+            return Ok(());
+        }
+        self.keep_checkpoint(thread, run).await?;
+        // Who looks for what it said finds it now.
+        self.changed(ThreadChange::Changed(thread.clone()));
+        Ok(())
     }
 
     /// Makes the checkpoint of a run that has ended, and keeps it, unless there is one.
@@ -270,6 +299,10 @@ impl Engine {
             return Ok(checkpoint);
         }
         let info = self.run(thread, run).await?;
+        if info.is_running() {
+            // Another of this number, in a thread that was made anew: what there is of it now is not all that will be.
+            return Err(Error::RunActive(info.id));
+        }
         let held = match info.parent {
             Some(parent) => self.held_after(thread, parent).await?,
             None => Held { fold: Fold::new(), runs_since_full: 0, bytes_since_full: 0, full_bytes: 0 },

@@ -306,6 +306,9 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Runs that go on and whose lease was over at `time`.
     async fn expired(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error>;
 
+    /// Runs that have ended and have no checkpoint.
+    async fn unfolded(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error>;
+
     /// Rewrites what is settled in its compact form, and gives back space that is no longer needed.
     async fn tidy(&self) -> Result<(), Error>;
 

@@ -8,7 +8,6 @@ use crate::entry::{Attached, FactEntry};
 use crate::history::Mark;
 use crate::kept::{Compacted, Kept};
 use crate::numbered::{ByName, ByNumber};
-use crate::priority::give_way;
 use crate::restated::restated;
 use crate::unsealed::Unsealed;
 use crate::usages::Usages;
@@ -356,7 +355,6 @@ pub(crate) type Deltas = Vec<(usize, RunNo, Delta)>;
 /// Finds the words of compacted events.
 pub(crate) fn find_words(changes: &mut Changes, deltas: Deltas) {
     for (index, run, (delta, bytes)) in deltas {
-        give_way();
         // If they cannot be unpacked, who reads the checkpoint is told.
         let words = delta.beginning(bytes).map(|delta| search::words_of_delta(&delta)).unwrap_or_default();
         changes.threads[index].words.push((Some(run), words));

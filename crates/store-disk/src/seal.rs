@@ -93,12 +93,15 @@ impl Engine {
             self.catalogue.learn(&index)?;
         }
         *begun = None;
+        drop(layout);
+        // Who reads meanwhile may find things in both places.
         for some in unsealed.chunks(THREADS_AT_ONCE) {
             let mut overlay = self.core.overlay();
             some.iter().for_each(|(no, _)| overlay.unsealed.forget_before(*no, segment_end));
         }
-        drop(layout);
         self.catalogue.sync()?;
+        // Who had looked up places in the segments has read them.
+        drop(self.layout.write());
         for segment in sources {
             self.journal.release(segment)?;
         }

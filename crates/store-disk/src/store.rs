@@ -261,6 +261,14 @@ impl Store for DiskStore {
         Ok(self.engine.core.overlay().expired(time))
     }
 
+    async fn unfolded(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        let list = |engine: &Arc<Engine>| {
+            engine.flush()?;
+            engine.catalogue.unfolded()
+        };
+        Ok(self.engine.in_background(list).await??)
+    }
+
     async fn tidy(&self) -> Result<(), Error> {
         self.engine.core.chores.tidy().await
     }

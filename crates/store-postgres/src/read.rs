@@ -77,6 +77,8 @@ const USAGE: &str = "SELECT coalesce(sum(u.threads), 0)::bigint, coalesce(sum(u.
     FROM usage AS u WHERE u.app = $1 AND u.owner = $2";
 const EXPIRED: &str = "SELECT t.app, t.owner, t.name, r.no FROM run AS r JOIN thread AS t ON t.id = r.thread \
     WHERE r.ended IS NULL AND r.lease_until <= (SELECT least($1, now_ms())) ORDER BY t.app, t.owner, t.name, r.no";
+const UNFOLDED_RUNS: &str = "SELECT t.app, t.owner, t.name, r.no FROM run AS r JOIN thread AS t ON t.id = r.thread \
+    WHERE r.ended IS NOT NULL AND r.said IS NULL ORDER BY r.thread, r.no";
 const TAILS: &str = "SELECT t.incarnation, h.tail FROM thread AS t JOIN head AS h ON h.thread = t.id WHERE t.incarnation = ANY ($1)";
 
 pub(crate) fn number(row: &Row, column: usize) -> u64 {
@@ -384,9 +386,13 @@ impl PostgresStore {
     pub(crate) async fn expired_at(&self, time: Timestamp) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
         let lane = self.reading_lane().await?;
         let rows = lane.query(EXPIRED, &[&time.0]).await.map_err(Failure::of_read)?;
-        rows.iter()
-            .map(|row| Ok((thread_key(row.get(0), row.get(1), row.get(2))?, run_no(row.get(3)))))
-            .collect()
+        rows.iter().map(run_of).collect()
+    }
+
+    pub(crate) async fn unfolded_runs(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        let lane = self.reading_lane().await?;
+        let rows = lane.query(UNFOLDED_RUNS, &[]).await.map_err(Failure::of_read)?;
+        rows.iter().map(run_of).collect()
     }
 
     pub(crate) async fn tails_of(&self, threads: &[Incarnation]) -> Result<Vec<(Incarnation, u64)>, Error> {
@@ -395,6 +401,11 @@ impl PostgresStore {
         let rows = lane.query(TAILS, &[&wanted]).await.map_err(Failure::of_read)?;
         Ok(rows.iter().map(|row| (Incarnation(number(row, 0)), number(row, 1))).collect())
     }
+}
+
+/// A run, by its thread's name and its number.
+fn run_of(row: &Row) -> Result<(ThreadKey, RunNo), Error> {
+    Ok((thread_key(row.get(0), row.get(1), row.get(2))?, run_no(row.get(3))))
 }
 
 /// Where the records of a row are.

@@ -225,6 +225,10 @@ impl Store for PostgresStore {
         self.expired_at(time).await
     }
 
+    async fn unfolded(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        self.unfolded_runs().await
+    }
+
     async fn tidy(&self) -> Result<(), Error> {
         self.seal().await
     }

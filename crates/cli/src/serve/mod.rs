@@ -136,6 +136,7 @@ impl Kept {
 
 async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let agents = agents::of(&config.settings)?;
+    let authority = authority(config)?;
     let listener = listen(config.listen)
         .map_err(|error| Failure::Environment(format!("cannot listen on {}: {error}", config.listen)))?;
     let address = listener.local_addr().map_err(Failure::write)?;
@@ -144,11 +145,10 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let options = Options { lease_ms, ..Options::default() };
     let engine = Engine::new(store, clock, Arc::new(RandomIds), options);
     let orphans = close_orphans(&engine).await?;
-    if !orphans.is_empty() {
-        tracing::warn!(runs = orphans.len(), "runs of an earlier process were closed as abandoned");
+    if orphans > 0 {
+        tracing::warn!(runs = orphans, "runs of an earlier process were closed as abandoned");
     }
     let mut app = App::new(engine.clone(), agents, settings(config));
-    let authority = authority(config)?;
     if let Some(authority) = &authority {
         app = app.with_authority(Arc::clone(authority));
     }
@@ -161,10 +161,6 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     // A server does not end because nobody listens to its greeting.
     let _ = greet(config, &app, &address.to_string());
     background.spawn(keep_up(app.clone(), UPKEEP));
-    background.spawn({
-        let engine = engine.clone();
-        async move { engine.keep_checkpoints(&orphans).await }
-    });
     if let Some(store) = on_disk {
         background.spawn(keep_open(store, REOPENING));
     }

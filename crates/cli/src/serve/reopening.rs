@@ -197,6 +197,10 @@ impl Store for Reopening {
         opened(self.store.read().await.as_ref())?.expired(time).await
     }
 
+    async fn unfolded(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        opened(self.store.read().await.as_ref())?.unfolded().await
+    }
+
     async fn tidy(&self) -> Result<(), Error> {
         opened(self.store.read().await.as_ref())?.tidy().await
     }

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::run::RunInfo;
 use threadline_log::thread::{ThreadCursor, ThreadInfo, ThreadOrder, ThreadQuery};
-use threadline_log::{Engine, Error, Incarnation, Options, RunId, RunNo, Store, ThreadKey, Timestamp};
+use threadline_log::{Engine, Error, Incarnation, Options, RunId, Store, ThreadKey, Timestamp};
 use threadline_store_disk::{DiskOptions, DiskStore};
 use tokio::runtime::Runtime;
 
@@ -56,12 +56,13 @@ pub(crate) struct Opened {
 }
 
 /// Closes runs that nobody executes: in a store that one process has alone, all that an earlier one left open; in one that several
-/// have, those whose time is over. Gives which.
-pub(crate) async fn close_orphans(engine: &Engine) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
-    match engine.store().shared() {
-        Some(_) => engine.close_expired().await,
-        None => engine.close_orphans().await,
-    }
+/// have, those whose time is over. Gives how many.
+pub(crate) async fn close_orphans(engine: &Engine) -> Result<usize, Error> {
+    let closed = match engine.store().shared() {
+        Some(_) => engine.close_expired().await?,
+        None => engine.close_orphans().await?,
+    };
+    Ok(closed.len())
 }
 
 /// Opens a store on disk, and makes it if it is not there.
@@ -126,8 +127,7 @@ impl Opened {
 
     fn writing(place: &Place, missing: Missing) -> Result<Self, Failure> {
         let opened = Self::open(place, false, missing)?;
-        let orphans = opened.wait(close_orphans(&opened.engine))?;
-        opened.wait(opened.engine.keep_checkpoints(&orphans));
+        opened.wait(close_orphans(&opened.engine))?;
         Ok(opened)
     }
 

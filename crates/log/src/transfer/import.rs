@@ -545,6 +545,8 @@ impl Engine {
         thread: &ThreadKey,
         incarnation: Incarnation,
     ) -> Result<(), Error> {
+        // Whoever folds runs of it is done with what is deleted here before another of its name is made.
+        let _upkeep = self.upkeep().of(thread).await;
         match self.store().thread(thread).await {
             Ok(info) if info.incarnation == incarnation => {
                 self.store().delete(thread, None, self.now()).await?;

@@ -144,6 +144,10 @@ impl Store for Counting {
         self.store.expired(time).await
     }
 
+    async fn unfolded(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        self.store.unfolded().await
+    }
+
     async fn tidy(&self) -> Result<(), Error> {
         self.store.tidy().await
     }

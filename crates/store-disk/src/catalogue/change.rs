@@ -4,16 +4,12 @@ use super::connection::Meta;
 use super::rows::{KeysSum, encode_run, encode_thread, name_crc};
 use super::{Catalogue, CatalogueError};
 use crate::history::Mark;
-use crate::priority::give_way;
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use threadline_log::run::RunInfo;
 use threadline_log::store::Ack;
 use threadline_log::thread::ThreadInfo;
 use threadline_log::{AppendKey, RunNo};
-
-/// How many threads are put before others may go first.
-const THREADS_AT_ONCE: usize = 16;
 
 /// Everything that became durable since the last time.
 #[derive(Debug, Default)]
@@ -57,9 +53,8 @@ impl Catalogue {
         for change in gone {
             forget(&transaction, change.no)?;
         }
-        for some in there.chunks(THREADS_AT_ONCE) {
-            give_way();
-            some.iter().try_for_each(|change| put(&transaction, change))?;
+        for change in there {
+            put(&transaction, change)?;
         }
         let Changes { watermark, threads_end, .. } = *changes;
         let running = transaction
@@ -94,11 +89,19 @@ fn put(transaction: &Transaction<'_>, change: &ThreadChange) -> Result<(), Catal
         let (body, crc) = encode_run(change.no, run, *compacted);
         transaction
             .prepare_cached(
-                "insert into runs (thread, no, running, compacted, body, crc) values (?1, ?2, ?3, ?4, ?5, ?6)
-                 on conflict (thread, no) do update set running = excluded.running, compacted = excluded.compacted,
-                     body = excluded.body, crc = excluded.crc",
+                "insert into runs (thread, no, running, unfolded, compacted, body, crc) values (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                 on conflict (thread, no) do update set running = excluded.running, unfolded = excluded.unfolded,
+                     compacted = excluded.compacted, body = excluded.body, crc = excluded.crc",
             )?
-            .execute(params![change.no, run.no.0, run.is_running(), compacted, body, crc])?;
+            .execute(params![
+                change.no,
+                run.no.0,
+                run.is_running(),
+                run.is_unfolded(),
+                compacted,
+                body,
+                crc
+            ])?;
     }
     for (run, key, ack) in &change.keys {
         transaction

@@ -29,7 +29,7 @@ const TABLES: [Table; 8] = [
     },
     Table {
         name: "runs",
-        query: "select thread, no, running, compacted, body, crc from runs order by thread, no",
+        query: "select thread, no, running, unfolded, compacted, body, crc from runs order by thread, no",
         ordered: 2,
         thread: Some(0),
     },

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of another version it is made anew, whether older or newer.
-const SCHEMA_VERSION: i64 = 5;
+const SCHEMA_VERSION: i64 = 6;
 
 /// What a decision or a read depends on has a checksum: of threads and runs it is that of all that is there of them, keys are counted and
 /// summed up by their thread, what it has in history in `sums`, and runs that go on by `meta`, so that it is noticed when one is missing. Names are looked for twice,
@@ -27,9 +27,10 @@ create index threads_by_name_crc on threads (name_crc);
 create index threads_by_update on threads (updated);
 create index threads_by_owner on threads (app, user, updated);
 create table runs (id integer primary key, thread integer not null, no integer not null, running integer not null,
-    compacted integer, body blob not null, crc integer not null);
+    unfolded integer not null, compacted integer, body blob not null, crc integer not null);
 create unique index runs_by_no on runs (thread, no);
 create index runs_running on runs (thread) where running = 1;
+create index runs_unfolded on runs (thread, no) where unfolded = 1;
 create table keys (thread integer not null, run integer not null, key text not null, first integer not null,
     count integer not null, time integer not null, primary key (thread, run, key)) without rowid;
 create table files (number integer primary key, place integer not null, sources text not null, replaces text not null,

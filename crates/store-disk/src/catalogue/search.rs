@@ -1,13 +1,13 @@
-//! Lists of threads, and what scopes keep.
+//! Lists of threads and of runs, and what scopes keep.
 
 use super::rows::decode_thread;
 use super::threads::info;
 use super::{Catalogue, CatalogueError};
 use rusqlite::{Connection, Row, params};
 use std::collections::BTreeSet;
-use threadline_log::Scope;
 use threadline_log::search;
 use threadline_log::thread::{ThreadInfo, ThreadOrder, ThreadQuery, Usage};
+use threadline_log::{RunNo, Scope, ThreadKey};
 
 /// What a list was made of, and what it leaves out.
 #[derive(Debug)]
@@ -32,6 +32,12 @@ impl Catalogue {
     pub(crate) fn usage(&self, scope: &Scope) -> Result<Usage, CatalogueError> {
         let found = count(&self.reader(), scope);
         self.noting_rows(found).map(Usage::of)
+    }
+
+    /// Runs that have ended and have no checkpoint. Those of threads whose rows are damaged are left out, and noted.
+    pub(crate) fn unfolded(&self) -> Result<Vec<(ThreadKey, RunNo)>, CatalogueError> {
+        let found = unfolded(&self.reader());
+        self.noting_rows(found)
     }
 
     fn noting_rows<T>(&self, found: Result<Found<T>, CatalogueError>) -> Result<Vec<T>, CatalogueError> {
@@ -94,6 +100,21 @@ fn count(connection: &Connection, scope: &Scope) -> Result<Found<u64>, Catalogue
     while let Some(row) = rows.next()? {
         let bytes = found.take(listed(row).map(|info| info.bytes), || whose(row))?;
         found.found.extend(bytes);
+    }
+    Ok(found)
+}
+
+fn unfolded(connection: &Connection) -> Result<Found<(ThreadKey, RunNo)>, CatalogueError> {
+    let mut statement = connection.prepare_cached(
+        "select t.no, t.app, t.user, t.thread, t.updated, t.body, t.crc, r.no from runs r join threads t on t.no = r.thread
+         where r.unfolded = 1 order by r.thread, r.no",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found = Found::nothing();
+    while let Some(row) = rows.next()? {
+        let run = listed(row).and_then(|info| Ok((info.key, RunNo(row.get(7)?))));
+        let run = found.take(run, || whose(row))?;
+        found.found.extend(run);
     }
     Ok(found)
 }

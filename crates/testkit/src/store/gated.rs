@@ -297,6 +297,10 @@ impl Store for GatedStore {
         self.reach()?.expired(time).await
     }
 
+    async fn unfolded(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        self.reach()?.unfolded().await
+    }
+
     async fn tidy(&self) -> Result<(), Error> {
         self.reach()?.tidy().await
     }

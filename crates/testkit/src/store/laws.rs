@@ -100,6 +100,7 @@ laws! { $
     checkpoints:
         a_checkpoint_comes_back_byte_for_byte_until_it_is_replaced
         only_a_run_that_has_ended_has_a_checkpoint
+        runs_without_a_checkpoint_are_found
         messages_of_a_branch_are_known_of_its_runs;
     forgetting:
         trimming_forgets_what_is_before_and_nothing_else

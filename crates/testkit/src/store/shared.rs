@@ -234,6 +234,10 @@ impl Store for SharedStore {
         self.common.store.expired(time).await
     }
 
+    async fn unfolded(&self) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+        self.common.store.unfolded().await
+    }
+
     async fn tidy(&self) -> Result<(), Error> {
         self.common.store.tidy().await
     }

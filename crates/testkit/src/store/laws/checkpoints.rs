@@ -1,7 +1,8 @@
 use crate::store::scene::{ENDINGS, NOW, Scene, checkpoint, thread};
 use bytes::Bytes;
+use std::collections::BTreeSet;
 use threadline_log::run::RunLineage;
-use threadline_log::{Checkpoint, Error};
+use threadline_log::{Checkpoint, Error, RunNo};
 
 pub async fn a_checkpoint_comes_back_byte_for_byte_until_it_is_replaced(mut scene: Scene) {
     let thread = thread("t");
@@ -68,4 +69,28 @@ pub async fn messages_of_a_branch_are_known_of_its_runs(mut scene: Scene) {
         assert_eq!(known, [Some(lineage(1)), None, Some(lineage(3))]);
         scene = scene.reopen(ending).await;
     }
+}
+
+pub async fn runs_without_a_checkpoint_are_found(mut scene: Scene) {
+    let threads = [thread("a"), thread("b"), thread("c")];
+    for thread in &threads {
+        for id in ["r0", "r1"] {
+            scene.open_and_end(thread, id).await;
+        }
+        scene.open(thread, "r2").await;
+    }
+    let [a, b, c] = &threads;
+    scene.put_checkpoint(a, checkpoint(RunNo(1), "")).await;
+    scene.put_checkpoint(b, checkpoint(RunNo(0), "")).await;
+    scene.put_checkpoint(b, checkpoint(RunNo(1), "")).await;
+    for ending in ENDINGS {
+        let found = scene.store.unfolded().await.expect("a list");
+        let left = [(a, 0), (c, 0), (c, 1)].map(|(thread, run)| (thread.clone(), RunNo(run)));
+        assert_eq!((found.len(), BTreeSet::from_iter(found)), (3, BTreeSet::from(left)));
+        scene = scene.reopen(ending).await;
+    }
+    scene.end(b, RunNo(2)).await;
+    scene.store.delete(c, None, NOW).await.expect("deleted");
+    scene.put_checkpoint(a, checkpoint(RunNo(0), "")).await;
+    assert_eq!(scene.store.unfolded().await, Ok(vec![(b.clone(), RunNo(2))]));
 }
