@@ -33,7 +33,7 @@ pub(crate) struct Then {
 pub(crate) enum Checkpointing {
     /// Before its end is told.
     Now,
-    /// When somebody asks for it.
+    /// By whoever needs it first, or keeps a server up.
     Later,
 }
 
@@ -48,14 +48,12 @@ impl Future for Shown {
             };
             self.engine.publish(incarnation, run, &ack, records);
             let Some((thread, checkpointing)) = ended else { return Poll::Ready(Ok(ack)) };
-            if checkpointing == Checkpointing::Later {
-                self.engine.changed(ThreadChange::Changed(thread));
-                return Poll::Ready(Ok(ack));
-            }
             let engine = self.engine.clone();
             self.work = Box::pin(async move {
-                // It can be made later, by whoever needs it first.
-                let _ = engine.keep_checkpoint(&thread, run).await;
+                if checkpointing == Checkpointing::Now {
+                    // It can be made later, by whoever needs it first.
+                    let _ = engine.keep_checkpoint_of(&thread, incarnation, run).await;
+                }
                 engine.changed(ThreadChange::Changed(thread));
                 Ok(ack)
             });

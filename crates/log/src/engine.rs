@@ -314,7 +314,7 @@ impl Engine {
     }
 
     /// Closes the runs whose leases are over: their writers are gone. There may be thousands, and clients wait until they are closed, so
-    /// that their checkpoints are left to [`keep_checkpoints_but`](Self::keep_checkpoints_but).
+    /// that their checkpoints are left to [`keep_missing_checkpoint`](Self::keep_missing_checkpoint).
     ///
     /// # Errors
     /// As [`Store::expired`]. A run that cannot be closed is left to the next time.
@@ -335,7 +335,7 @@ impl Engine {
 
     /// Closes all runs that go on. For who has a store alone and has just opened it, before anything else is done: whoever
     /// wrote these runs is gone, though their leases may not be over. Their checkpoints are left to
-    /// [`keep_checkpoints_but`](Self::keep_checkpoints_but).
+    /// [`keep_missing_checkpoint`](Self::keep_missing_checkpoint).
     ///
     /// # Errors
     /// As [`Store::expired`]. A run that cannot be closed is left to the next time.

@@ -4,7 +4,7 @@ use crate::checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::fact::Fact;
 use crate::kin::{Kin, Sought};
-use crate::names::{Epoch, RunNo, Scope, ThreadKey, Timestamp};
+use crate::names::{Epoch, Incarnation, RunNo, Scope, ThreadKey, Timestamp};
 use crate::record::{NewRecord, Record};
 use crate::run::RunInfo;
 use crate::search;
@@ -179,11 +179,12 @@ impl Store for MemoryStore {
     async fn put_checkpoint(
         &self,
         thread: &ThreadKey,
+        first_of: Option<Incarnation>,
         checkpoint: Checkpoint,
         time: Timestamp,
     ) -> Result<(), Error> {
         self.change(thread, |thread| {
-            let fact = thread.state.admit_checkpoint(&checkpoint)?;
+            let fact = thread.state.admit_checkpoint(first_of, &checkpoint)?;
             thread.state.apply(time, &fact);
             thread.words.insert(checkpoint.run, search::words_of_delta(&checkpoint.delta));
             thread.checkpoints.insert(checkpoint.run, checkpoint);

@@ -124,7 +124,7 @@ impl Engine {
         drop(upkeep);
         if events.end.is_some() {
             // It can be made later, by whoever needs it first.
-            let _ = Box::pin(self.keep_checkpoint(&contribution.thread, writer.run)).await;
+            let _ = Box::pin(self.keep_checkpoint_of(&writer.thread, writer.incarnation, writer.run)).await;
         }
         Ok(Contributed { run: writer.run, ack })
     }

@@ -172,13 +172,13 @@ impl Engine {
             let chained = self.store().checkpoint(thread, run).await?.and_then(|kept| kept.chained);
             let alone =
                 Checkpoint { run, version: FOLD_VERSION, delta, stands_alone: true, full, lineage, chained };
-            self.store().put_checkpoint(thread, alone, self.now()).await?;
+            self.store().put_checkpoint(thread, None, alone, self.now()).await?;
         }
         self.store().trim(thread, first, self.now()).await?;
         for run in runs.iter().filter(|run| is_gone(run) && !bases.contains(&run.no)) {
             if let Some(checkpoint) = self.store().checkpoint(thread, run.no).await? {
                 let emptied = Checkpoint { delta: Bytes::new(), full: None, ..checkpoint };
-                self.store().put_checkpoint(thread, emptied, self.now()).await?;
+                self.store().put_checkpoint(thread, None, emptied, self.now()).await?;
             }
         }
         self.changed(ThreadChange::Changed(thread.clone()));

@@ -250,42 +250,23 @@ impl Engine {
         let Some(_upkeep) = self.upkeep().try_of(thread) else { return };
         if self.store().checkpoint(thread, stale.run).await.is_ok_and(|now| now.as_ref() == Some(&stale)) {
             let renewed = Checkpoint { version: FOLD_VERSION, full: Some(full_of(fold)), ..stale };
-            let _ = self.store().put_checkpoint(thread, renewed, self.now()).await;
+            let _ = self.store().put_checkpoint(thread, None, renewed, self.now()).await;
         }
     }
 
-    /// Makes the checkpoints that are missing, but for runs that the caller passes over: of runs that were closed for somebody else, or whose
-    /// process was gone before it had made them. Readers do without, and who continues or exports such a thread makes them; but searches
-    /// find what a run said only when it has one. Gives those that could not be made, and why.
+    /// Makes the checkpoint of a run that has ended without one ([`Store::unfolded`](crate::Store::unfolded)): it was closed for somebody else,
+    /// or its process was gone before it had made it. Readers do without, and who continues or exports the thread makes it; but
+    /// searches find what a run said only when it has one.
     ///
     /// # Errors
-    /// As [`Store::unfolded`](crate::Store::unfolded), or if the store takes no writes now.
-    pub async fn keep_checkpoints_but(
-        &self,
-        is_passed_over: impl Fn(&ThreadKey, RunNo) -> bool + Send,
-    ) -> Result<Vec<(ThreadKey, RunNo, Error)>, Error> {
-        let mut missing = self.store().unfolded().await?;
-        missing.retain(|(thread, run)| !is_passed_over(thread, *run));
-        let mut failed = Vec::new();
-        for (thread, run) in missing {
-            if let Some(trouble) = self.store().trouble() {
-                return Err(Error::Unavailable(trouble));
-            }
-            match self.keep_missing_checkpoint(&thread, run).await {
-                // It was deleted meanwhile, and perhaps made anew.
-                Ok(()) | Err(Error::NoThread(_) | Error::NoRun(_) | Error::RunActive(_)) => {}
-                Err(error) => failed.push((thread, run, error)),
-            }
-        }
-        Ok(failed)
-    }
-
-    async fn keep_missing_checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<(), Error> {
+    /// If the thread or the run is not there any more, cannot be read or goes on, or the store cannot keep the checkpoint.
+    pub async fn keep_missing_checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<(), Error> {
+        let info = self.store().thread(thread).await?;
         // Whoever copies a thread brings the checkpoints of what is not there any more, at last.
-        if self.store().thread(thread).await?.metadata.labels.contains_key(IMPORTING) {
+        if info.metadata.labels.contains_key(IMPORTING) {
             return Ok(());
         }
-        self.keep_checkpoint(thread, run).await?;
+        self.keep_checkpoint_of(thread, info.incarnation, run).await?;
         // Who looks for what it said finds it now.
         self.changed(ThreadChange::Changed(thread.clone()));
         Ok(())
@@ -293,6 +274,17 @@ impl Engine {
 
     /// Makes the checkpoint of a run that has ended, and keeps it, unless there is one.
     pub(crate) async fn keep_checkpoint(&self, thread: &ThreadKey, run: RunNo) -> Result<Checkpoint, Error> {
+        let incarnation = self.store().thread(thread).await?.incarnation;
+        self.keep_checkpoint_of(thread, incarnation, run).await
+    }
+
+    /// The same for a run of a thread that may have been made anew since.
+    pub(crate) async fn keep_checkpoint_of(
+        &self,
+        thread: &ThreadKey,
+        incarnation: Incarnation,
+        run: RunNo,
+    ) -> Result<Checkpoint, Error> {
         let _upkeep = self.upkeep().of(thread).await;
         // Whoever was faster may have let go of the records since.
         if let Some(checkpoint) = self.store().checkpoint(thread, run).await? {
@@ -321,7 +313,12 @@ impl Engine {
         // Where it is too large for the store, whoever reads the branch folds more of it; without the delta, the records, which must stay then.
         // What matters to those who start runs is the lineage.
         loop {
-            match self.store().put_checkpoint(thread, checkpoint.clone(), self.now()).await {
+            let kept = self.store().put_checkpoint(thread, Some(incarnation), checkpoint.clone(), self.now());
+            match kept.await {
+                // Another process was faster.
+                Err(Error::RunsChanged) => {
+                    return self.store().checkpoint(thread, run).await?.ok_or(Error::RunsChanged);
+                }
                 Err(Error::TooLarge { .. }) if checkpoint.full.is_some() => checkpoint.full = None,
                 Err(Error::TooLarge { .. }) if !checkpoint.delta.is_empty() => {
                     checkpoint.delta = Bytes::new()

@@ -300,11 +300,21 @@ impl ThreadState {
     /// Whether a checkpoint may be kept.
     ///
     /// # Errors
-    /// If its run goes on.
-    pub fn admit_checkpoint(&self, checkpoint: &Checkpoint) -> Result<Fact, Error> {
+    /// If its run goes on; or if it is to be the first one of a run of another thread, or there is one.
+    pub fn admit_checkpoint(
+        &self,
+        first_of: Option<Incarnation>,
+        checkpoint: &Checkpoint,
+    ) -> Result<Fact, Error> {
+        if first_of.is_some_and(|incarnation| incarnation != self.incarnation) {
+            return Err(Error::OtherIncarnation(self.key.clone()));
+        }
         let info = self.run(checkpoint.run)?;
         if info.is_running() {
             return Err(Error::RunActive(info.id.clone()));
+        }
+        if first_of.is_some() && info.lineage.is_some() {
+            return Err(Error::RunsChanged);
         }
         Ok(Fact::Checkpointed {
             run: checkpoint.run,

@@ -245,10 +245,12 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         time: Timestamp,
     ) -> Result<(), Error>;
 
-    /// Keeps the checkpoint of a run that has ended, in place of an earlier one.
+    /// Keeps the checkpoint of a run that has ended, in place of an earlier one. If it is the first one of a run of `first_of`, only if that is
+    /// still the thread of this name and there is none: else [`Error::OtherIncarnation`] or [`Error::RunsChanged`], and nothing is done.
     async fn put_checkpoint(
         &self,
         thread: &ThreadKey,
+        first_of: Option<Incarnation>,
         checkpoint: Checkpoint,
         time: Timestamp,
     ) -> Result<(), Error>;

@@ -34,7 +34,8 @@ pub(crate) struct Engine {
     pub(crate) catalogue: Catalogue,
     pub(crate) shelf: Shelf,
     pub(crate) limits: Limits,
-    /// Readers hold it while they use places of data; what moves data holds it alone when the places change.
+    /// Readers hold it while they use places of data. History learns of new places only while nobody holds it, and segments go only after all
+    /// who held it when their places were forgotten.
     pub(crate) layout: RwLock<()>,
     /// One at a time seals or erases. In it is the history file that was begun and does not count yet.
     sealing: Mutex<Option<u64>>,

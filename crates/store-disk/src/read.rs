@@ -57,7 +57,7 @@ impl Engine {
         run: Option<RunNo>,
         bytes_max: usize,
     ) -> Result<Page, Error> {
-        // Nothing moves from the journal to history while it is held.
+        // While it is held, what was in the journal stays there. It may be in history, too.
         let _layout = self.layout.read().unwrap_or_else(PoisonError::into_inner);
         let page = Page { records: Vec::new(), next: offsets.end };
         let (offsets, kept) = {

@@ -17,6 +17,7 @@ use crate::history::{
 use crate::journal::format::segment_name;
 use crate::journal::{ReleaseError, SubmitError};
 use crate::kept::Kept;
+use crate::priority::give_way;
 use crate::restated::restated;
 use crate::unsealed::UnsealedThread;
 use bytes::Bytes;
@@ -98,6 +99,8 @@ impl Engine {
         for some in unsealed.chunks(THREADS_AT_ONCE) {
             let mut overlay = self.core.overlay();
             some.iter().for_each(|(no, _)| overlay.unsealed.forget_before(*no, segment_end));
+            drop(overlay);
+            give_way();
         }
         self.catalogue.sync()?;
         // Who had looked up places in the segments has read them.
@@ -141,6 +144,8 @@ impl Engine {
             let overlay = overlay()?;
             let found = some.iter().map(|no| (*no, overlay.unsealed.before(*no, segment_end)));
             unsealed.extend(found.filter(|(_, thread)| !thread.is_empty()));
+            drop(overlay);
+            give_way();
         }
         Ok((unsealed, threads_end))
     }

@@ -18,7 +18,7 @@ use threadline_log::run::RunInfo;
 use threadline_log::state::ThreadState;
 use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page, ThreadSeen};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
-use threadline_log::{Checkpoint, Epoch, Error, RunNo, Scope, Store, ThreadKey, Timestamp};
+use threadline_log::{Checkpoint, Epoch, Error, Incarnation, RunNo, Scope, Store, ThreadKey, Timestamp};
 
 /// A store in a directory.
 #[derive(Debug)]
@@ -145,6 +145,7 @@ impl Store for DiskStore {
     async fn put_checkpoint(
         &self,
         thread: &ThreadKey,
+        first_of: Option<Incarnation>,
         checkpoint: Checkpoint,
         time: Timestamp,
     ) -> Result<(), Error> {
@@ -154,7 +155,7 @@ impl Store for DiskStore {
             false => [&checkpoint.delta[..], full].concat().into(),
         };
         let attached = Attached::new(attached);
-        let admit = |state: &ThreadState| Ok((time, state.admit_checkpoint(&checkpoint)?));
+        let admit = |state: &ThreadState| Ok((time, state.admit_checkpoint(first_of, &checkpoint)?));
         self.engine.state_fact(thread, &attached, &checkpoint.delta, admit).await
     }
 

@@ -4,7 +4,8 @@ use crate::connection::{Connection, Failure};
 use crate::open::OpenError;
 
 /// What makes each format of the one before it. Never changed once it was released.
-const STEPS: &[&str] = &[include_str!("schema/0001.sql"), include_str!("schema/0002.sql")];
+const STEPS: &[&str] =
+    &[include_str!("schema/0001.sql"), include_str!("schema/0002.sql"), include_str!("schema/0003.sql")];
 
 const SCHEMA: &str = "SELECT to_regnamespace($1) IS NOT NULL";
 const FORMAT: &str = "SELECT to_regclass('format') IS NOT NULL";

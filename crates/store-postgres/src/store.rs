@@ -156,10 +156,11 @@ impl Store for PostgresStore {
     async fn put_checkpoint(
         &self,
         thread: &ThreadKey,
+        first_of: Option<Incarnation>,
         checkpoint: Checkpoint,
         _time: Timestamp,
     ) -> Result<(), Error> {
-        self.keep_a_checkpoint(thread, &checkpoint).await
+        self.keep_a_checkpoint(thread, first_of, &checkpoint).await
     }
 
     async fn trim(&self, thread: &ThreadKey, first: u64, _time: Timestamp) -> Result<(), Error> {

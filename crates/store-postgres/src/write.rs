@@ -23,7 +23,7 @@ const OPEN_RUN: &str = "SELECT outcome, run, incarnation, at, taken, thread FROM
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)";
 const CLAIM: &str = "SELECT outcome, epoch, detail FROM claim($1, $2, $3, $4, $5, $6, $7, $8)";
 const PUT_CHECKPOINT: &str =
-    "SELECT outcome, detail FROM put_checkpoint($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    "SELECT outcome, detail FROM put_checkpoint($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 const TRIM: &str = "SELECT outcome, at FROM trim_thread($1, $2, $3, $4)";
 const COMPACT: &str = "SELECT outcome, detail FROM compact_run($1, $2, $3, $4)";
 const DELETE: &str = "SELECT outcome, incarnation FROM delete_thread($1, $2, $3, $4, $5, $6, $7)";
@@ -247,12 +247,18 @@ impl PostgresStore {
         }
     }
 
-    pub(crate) async fn keep_a_checkpoint(&self, thread: &ThreadKey, kept: &Checkpoint) -> Result<(), Error> {
+    pub(crate) async fn keep_a_checkpoint(
+        &self,
+        thread: &ThreadKey,
+        first_of: Option<Incarnation>,
+        kept: &Checkpoint,
+    ) -> Result<(), Error> {
         let bytes = kept.delta.len() + kept.full.as_ref().map_or(0, Bytes::len);
         if bytes > batch::BODY_BYTES_MAX {
             return Err(Error::TooLarge { bytes, max: batch::BODY_BYTES_MAX });
         }
         let key = Key::of(thread);
+        let first_of = first_of.map(|incarnation| incarnation.0.cast_signed());
         let full = kept.full.as_ref().map(|full| packed(full));
         let chained =
             kept.chained.map(|chained| serde_json::to_string(&chained).expect("numbers and digits"));
@@ -265,6 +271,7 @@ impl PostgresStore {
                     &key.app,
                     &key.owner,
                     &key.name,
+                    &first_of,
                     &i64::from(kept.run.0),
                     &i64::from(kept.version),
                     &kept.stands_alone,

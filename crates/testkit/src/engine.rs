@@ -73,7 +73,7 @@ macro_rules! engine_contract {
             abandoned_runs_are_closed,
             abandoned_runs_are_closed_after_a_crash,
             abandoned_runs_get_their_checkpoints_later,
-            checkpoints_that_are_missing_are_made_where_they_can_be,
+            checkpoints_are_made_of_what_is_whole,
             a_writer_of_a_deleted_thread_is_refused,
             records_are_found_by_offset_run_and_time,
             changes_of_threads_are_told,

@@ -169,7 +169,7 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
         routes = traces::continued(routes);
     }
     let served = serve_with(listener, app, routes, stopped).await;
-    background.abort_all();
+    background.shutdown().await;
     engine.store().close().await;
     served.map_err(Failure::write)
 }

@@ -13,7 +13,7 @@ use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
 use threadline_log::store::{Append, Appending, Claim, OpenRun, Opened, Page, ThreadSeen};
 use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery, Usage};
-use threadline_log::{Checkpoint, Epoch, Error, RunNo, Scope, Store, ThreadKey, Timestamp};
+use threadline_log::{Checkpoint, Epoch, Error, Incarnation, RunNo, Scope, Store, ThreadKey, Timestamp};
 use threadline_store_disk::DiskStore;
 use tokio::sync::RwLock;
 use tokio::time::{MissedTickBehavior, interval};
@@ -128,10 +128,11 @@ impl Store for Reopening {
     async fn put_checkpoint(
         &self,
         thread: &ThreadKey,
+        first_of: Option<Incarnation>,
         checkpoint: Checkpoint,
         time: Timestamp,
     ) -> Result<(), Error> {
-        opened(self.store.read().await.as_ref())?.put_checkpoint(thread, checkpoint, time).await
+        opened(self.store.read().await.as_ref())?.put_checkpoint(thread, first_of, checkpoint, time).await
     }
 
     async fn trim(&self, thread: &ThreadKey, first: u64, time: Timestamp) -> Result<(), Error> {

@@ -65,6 +65,14 @@ pub(crate) async fn close_orphans(engine: &Engine) -> Result<usize, Error> {
     Ok(closed.len())
 }
 
+/// Folds what runs said that nobody executes, so that it is found. What cannot be folded is told to who asks for it.
+async fn fold_orphans(engine: &Engine) -> Result<(), Error> {
+    for (thread, run) in engine.store().unfolded().await? {
+        let _ = engine.keep_missing_checkpoint(&thread, run).await;
+    }
+    Ok(())
+}
+
 /// Opens a store on disk, and makes it if it is not there.
 pub(crate) fn open_store(dir: &Path) -> Result<DiskStore, Failure> {
     let (store, report) =
@@ -128,6 +136,10 @@ impl Opened {
     fn writing(place: &Place, missing: Missing) -> Result<Self, Failure> {
         let opened = Self::open(place, false, missing)?;
         opened.wait(close_orphans(&opened.engine))?;
+        // What others have at once, their servers fold.
+        if opened.engine.store().shared().is_none() {
+            opened.wait(fold_orphans(&opened.engine))?;
+        }
         Ok(opened)
     }
 

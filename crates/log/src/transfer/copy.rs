@@ -327,7 +327,7 @@ impl<'a> Copying<'a> {
 
     async fn checkpoint(&self, run: RunNo) -> Result<(), Error> {
         match self.from.store().checkpoint(&self.info.key, run).await? {
-            Some(kept) => self.to.store().put_checkpoint(&self.info.key, kept, self.info.updated).await,
+            Some(kept) => self.to.store().put_checkpoint(&self.info.key, None, kept, self.info.updated).await,
             None => Ok(()),
         }
     }

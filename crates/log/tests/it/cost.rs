@@ -87,10 +87,11 @@ impl Store for Counting {
     async fn put_checkpoint(
         &self,
         thread: &ThreadKey,
+        first_of: Option<Incarnation>,
         checkpoint: Checkpoint,
         time: Timestamp,
     ) -> Result<(), Error> {
-        self.store.put_checkpoint(thread, checkpoint, time).await
+        self.store.put_checkpoint(thread, first_of, checkpoint, time).await
     }
 
     async fn trim(&self, thread: &ThreadKey, first: u64, time: Timestamp) -> Result<(), Error> {

@@ -141,7 +141,7 @@ pub(super) async fn run(store: &dyn Store, number: usize, step: Step) -> Result<
                 lineage: RunLineage { said: 1, hash: 2, ids: vec![3] },
                 chained: None,
             };
-            store.put_checkpoint(&thread(name), checkpoint, time).await
+            store.put_checkpoint(&thread(name), None, checkpoint, time).await
         }
         Step::Compact(name, run) => store.compact_run(&thread(name), RunNo(run), time).await,
         Step::Trim(name, first) => store.trim(&thread(name), first, time).await,

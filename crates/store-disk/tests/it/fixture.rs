@@ -233,7 +233,7 @@ async fn end_run(store: &DiskStore, name: &str, run: u32) {
         lineage: RunLineage { said: 2, hash: 3, ids: vec![4, u64::MAX] },
         chained: None,
     };
-    store.put_checkpoint(&thread(name), checkpoint, Timestamp(1_700_000_001_000)).await.expect("kept");
+    store.put_checkpoint(&thread(name), None, checkpoint, Timestamp(1_700_000_001_000)).await.expect("kept");
 }
 
 /// How the one before the newest was made. It is there, and stays as it is.

@@ -51,7 +51,7 @@ async fn a_flipped_bit_of_a_request_or_a_checkpoint_is_never_served() {
         chained: None,
         lineage: RunLineage::default(),
     };
-    store.put_checkpoint(&thread, checkpoint.clone(), now).await.expect("kept");
+    store.put_checkpoint(&thread, None, checkpoint.clone(), now).await.expect("kept");
     let all = async || (store.request(&thread, run).await, store.checkpoint(&thread, run).await);
     let inside = place.inside().await;
     for (table, column) in [("request", "body"), ("checkpoint", "delta"), ("checkpoint", "whole")] {

@@ -84,7 +84,7 @@ pub async fn records_that_are_not_those_chained_are_found(stage: Stage) {
     let right = kept.chained.expect("a run that has ended is chained");
     let wrong = Chain { value: ChainValue([7; 32]), ..right.thread };
     let altered = Checkpoint { chained: Some(Chained { thread: wrong, ..right }), ..kept };
-    stage.store.put_checkpoint(&t, altered, stage.engine.now()).await.expect("it is kept");
+    stage.store.put_checkpoint(&t, None, altered, stage.engine.now()).await.expect("it is kept");
     let rechecked = stage.engine.recheck(&t).await.expect("it is read");
     assert_eq!(rechecked.values, 3);
     let start = stage.runs(&t).await[3].offsets.start;

@@ -86,7 +86,7 @@ pub async fn folds_of_another_version_are_made_anew(stage: Stage) {
     assert!(checkpoint.full.is_some(), "every third run has one");
     let before = ends(&stage, &t, &[2, 3]).await;
     let old = Checkpoint { version: 0, full: Some("{}".into()), ..checkpoint.clone() };
-    stage.store.put_checkpoint(&t, old, stage.engine.now()).await.expect("it is kept");
+    stage.store.put_checkpoint(&t, None, old, stage.engine.now()).await.expect("it is kept");
     assert_eq!(ends(&stage, &t, &[2, 3]).await, before);
     let renewed = stage.store.checkpoint(&t, third).await.expect("it is read");
     assert_eq!(renewed, Some(checkpoint));
@@ -121,7 +121,7 @@ pub async fn a_thread_that_cannot_be_retained_stands_alone(stage: Stage) {
     let writer = stage.start(&broken, &request(&broken, "2", &["u2"])).await;
     let checkpoint = stage.store.checkpoint(&broken, first).await.expect("it is read").expect("it is there");
     let emptied = Checkpoint { delta: "".into(), full: None, ..checkpoint };
-    stage.store.put_checkpoint(&broken, emptied, stage.engine.now()).await.expect("it is kept");
+    stage.store.put_checkpoint(&broken, None, emptied, stage.engine.now()).await.expect("it is kept");
     stage.store.compact_run(&broken, first, stage.engine.now()).await.expect("its records go");
     stage.say(&writer, &[finished(&broken, "2")]).await;
     stage.settle().await;

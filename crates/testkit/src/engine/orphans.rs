@@ -2,10 +2,9 @@
 
 use super::stage::{Stage, answer, ids, request, thread};
 use crate::store::Ending;
-use std::collections::BTreeSet;
 use threadline_log::run::RunStatus;
 use threadline_log::thread::{MetadataChange, ThreadQuery};
-use threadline_log::{At, Error, Kind, NewRecord, RunWriter, Timestamp};
+use threadline_log::{At, Error, Kind, NewRecord, RunWriter};
 
 /// A run whose lease is over is closed by whoever notices, and its writer is fenced.
 pub async fn abandoned_runs_are_closed(stage: Stage) {
@@ -39,33 +38,28 @@ pub async fn abandoned_runs_get_their_checkpoints_later(stage: Stage) {
     };
     let seen = stage.fold(&t, At::Head).await;
     assert_eq!((stage.store.checkpoint(&t, writer.run).await, found().await), (Ok(None), 0));
-    let failed = stage.engine.keep_checkpoints_but(|_, _| false).await;
-    assert_eq!(failed, Ok(Vec::new()));
+    stage.engine.keep_missing_checkpoint(&t, writer.run).await.expect("it can be folded");
     let checkpoint = stage.store.checkpoint(&t, writer.run).await.expect("a store that works");
     assert!(checkpoint.is_some_and(|checkpoint| !checkpoint.delta.is_empty()));
     assert_eq!((found().await, ids(&stage.fold(&t, At::Head).await)), (1, ids(&seen)));
 }
 
-/// One that cannot be folded keeps nobody else from it, and a thread that is being copied is left to who copies it.
-pub async fn checkpoints_that_are_missing_are_made_where_they_can_be(stage: Stage) {
-    let [trimmed, copied, whole] = [thread("a"), thread("b"), thread("c")];
-    for t in [&trimmed, &copied, &whole] {
-        let writer = stage.start(t, &request(t, "1", &["u1"])).await;
-        stage.say(&writer, &answer("1")[..3]).await;
-    }
+/// A thread that is being copied is left to who copies it, and a run that goes on is not folded, though it was listed before as one that had ended.
+pub async fn checkpoints_are_made_of_what_is_whole(stage: Stage) {
+    let t = thread("t");
+    let writer = stage.start(&t, &request(&t, "1", &["u1"])).await;
+    stage.say(&writer, &answer("1")[..3]).await;
+    let early = stage.engine.keep_missing_checkpoint(&t, writer.run).await;
+    assert!(matches!(early, Err(Error::RunActive(_))), "{early:?}");
     stage.clock.advance(100_000);
-    assert_eq!(stage.engine.close_expired().await.expect("they are closed").len(), 3);
-    let now = Timestamp(100_000);
-    stage.store.trim(&trimmed, 2, now).await.expect("its first records go");
-    let importing = [("threadline:importing".to_owned(), Some("true".to_owned()))].into();
-    let change = MetadataChange { labels: importing, ..MetadataChange::default() };
-    stage.store.describe(&copied, change, now).await.expect("a thread");
-    let failed = stage.engine.keep_checkpoints_but(|_, _| false).await.expect("a store that works");
-    assert_eq!(failed.iter().map(|(thread, run, _)| (thread, run.0)).collect::<Vec<_>>(), [(&trimmed, 0)]);
-    let left = async || stage.store.unfolded().await.expect("a list").into_iter().map(|(thread, _)| thread);
-    assert_eq!(BTreeSet::from_iter(left().await), BTreeSet::from([trimmed.clone(), copied.clone()]));
-    let passed_over = stage.engine.keep_checkpoints_but(|thread, _| *thread == trimmed).await;
-    assert_eq!(passed_over, Ok(Vec::new()));
+    assert_eq!(stage.engine.close_expired().await, Ok(vec![(t.clone(), writer.run)]));
+    for (is_copied, left) in [(Some("true".to_owned()), 1), (None, 0)] {
+        let labels = [("threadline:importing".to_owned(), is_copied)].into();
+        let change = MetadataChange { labels, ..MetadataChange::default() };
+        stage.engine.describe(&t, change).await.expect("a thread");
+        stage.engine.keep_missing_checkpoint(&t, writer.run).await.expect("nothing is wrong");
+        assert_eq!(stage.store.unfolded().await.expect("a list").len(), left);
+    }
 }
 
 /// The same at start-up, for a store that outlives its process.

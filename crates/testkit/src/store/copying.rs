@@ -73,7 +73,7 @@ async fn settle_runs(store: &dyn Store, thread: &ThreadKey, now: Timestamp) {
                 lineage: RunLineage::default(),
                 chained: None,
             };
-            store.put_checkpoint(thread, checkpoint, now).await.expect("it has ended");
+            store.put_checkpoint(thread, None, checkpoint, now).await.expect("it has ended");
         }
     }
 }

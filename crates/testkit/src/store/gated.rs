@@ -217,6 +217,7 @@ impl Store for GatedStore {
     async fn put_checkpoint(
         &self,
         thread: &ThreadKey,
+        first_of: Option<Incarnation>,
         checkpoint: Checkpoint,
         time: Timestamp,
     ) -> Result<(), Error> {
@@ -228,7 +229,7 @@ impl Store for GatedStore {
         if bytes > max {
             return Err(Error::TooLarge { bytes, max });
         }
-        self.reach()?.put_checkpoint(thread, checkpoint, time).await
+        self.reach()?.put_checkpoint(thread, first_of, checkpoint, time).await
     }
 
     async fn trim(&self, thread: &ThreadKey, first: u64, time: Timestamp) -> Result<(), Error> {

@@ -101,6 +101,7 @@ laws! { $
         a_checkpoint_comes_back_byte_for_byte_until_it_is_replaced
         only_a_run_that_has_ended_has_a_checkpoint
         runs_without_a_checkpoint_are_found
+        a_first_checkpoint_is_kept_for_what_was_folded
         messages_of_a_branch_are_known_of_its_runs;
     forgetting:
         trimming_forgets_what_is_before_and_nothing_else

@@ -178,7 +178,7 @@ impl Comparison {
                     lineage: RunLineage { said: 1, hash: u64::from(*version), ids: vec![said.len() as u64] },
                     chained: None,
                 };
-                let answer = store.put_checkpoint(thread, checkpoint.clone(), now).await;
+                let answer = store.put_checkpoint(thread, None, checkpoint.clone(), now).await;
                 (answer, self.model.put_checkpoint(thread, checkpoint, &said))
             }
             Operation::Trim(eighths) => {

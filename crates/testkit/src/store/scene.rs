@@ -81,7 +81,7 @@ impl Scene {
     }
 
     pub(super) async fn put_checkpoint(&self, thread: &ThreadKey, checkpoint: Checkpoint) {
-        self.store.put_checkpoint(thread, checkpoint, NOW).await.expect("a checkpoint is kept");
+        self.store.put_checkpoint(thread, None, checkpoint, NOW).await.expect("a checkpoint is kept");
     }
 
     pub(super) async fn info(&self, thread: &ThreadKey) -> ThreadInfo {

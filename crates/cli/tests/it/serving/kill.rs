@@ -3,6 +3,7 @@
 use super::agents::{PIECES, brief, section, talker};
 use super::client::{Answer, Client, Frame, Next};
 use super::process::Served;
+use crate::store;
 use std::path::Path;
 use tempfile::TempDir;
 use threadline_testkit::random::Random;
@@ -152,13 +153,9 @@ async fn go_on(client: Client, thread: &str, round: u32) {
     }
 }
 
-/// What the runs of a killed server had said is folded when the next one is ready, without anybody who asks for it.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_said_until_a_kill_is_found_by_search() {
-    let dir = TempDir::new().expect("a directory");
-    let talker = talker().await;
-    let settings = section("talker", &talker);
-    let mut served = Served::start(dir.path(), &settings);
+/// A server is killed that has said up to 7 in a run of `t`.
+async fn killed_at_seven(dir: &Path, settings: &str) {
+    let mut served = Served::start(dir, settings);
     let mut answer = served.client.run("talker", "t", "run").await;
     loop {
         let Next::Frame(frame) = answer.next().await else { panic!("the run has ended") };
@@ -167,10 +164,36 @@ async fn what_was_said_until_a_kill_is_found_by_search() {
         }
     }
     served.kill();
+}
+
+/// What the runs of a killed server had said is folded soon after the next one is ready, without anybody who asks for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_until_a_kill_is_found_by_search() {
+    let dir = TempDir::new().expect("a directory");
+    let talker = talker().await;
+    let settings = section("talker", &talker);
+    killed_at_seven(dir.path(), &settings).await;
     let served = Served::start(dir.path(), &settings);
     while served.client.get("/v1/threads?q=7").await.json().await["threads"][0]["threadId"] != "t" {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_of_a_killed_server_are_left_alone_by_who_cannot_serve_and_closed_by_commands_that_write() {
+    let dir = TempDir::new().expect("a directory");
+    let talker = talker().await;
+    killed_at_seven(dir.path(), &section("talker", &talker)).await;
+    let on = |args: &[&str], stdin: &str| store::on(&dir.path().join("store"), args, stdin);
+    let refused = on(&["serve", "--listen", "127.0.0.1:0", "--tokens", "no/such/file"], "");
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let shown = on(&["show", "t"], "");
+    assert!(shown.text().contains("* run  running"), "{}", shown.text());
+    let imported = on(&["import"], store::BRANCHES);
+    assert_eq!(imported.code, 2, "there is a thread of this name: {}", imported.stderr);
+    assert!(on(&["show", "t"], "").text().contains("* run  abandoned"));
+    let found = on(&["threads", "--query", "7", "--format", "json"], "");
+    assert!(found.text().contains("\"t\""), "{}", found.text());
 }
 
 /// Buffered runs promise less: their start and all of a run whose stream has ended, and of one that goes on what was stored in time.

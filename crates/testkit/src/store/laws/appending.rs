@@ -246,7 +246,7 @@ async fn unknown_thread(scene: &Scene, unknown: &ThreadKey, run: RunNo) {
         ("append", store.append(appending(unknown, run)).await.err()),
         ("claim", store.claim(unknown, run, Epoch(1), Claim::Renew(NOW), NOW).await.err()),
         ("describe", store.describe(unknown, Default::default(), NOW).await.err()),
-        ("put_checkpoint", store.put_checkpoint(unknown, checkpoint, NOW).await.err()),
+        ("put_checkpoint", store.put_checkpoint(unknown, None, checkpoint, NOW).await.err()),
         ("trim", store.trim(unknown, 0, NOW).await.err()),
         ("compact_run", store.compact_run(unknown, run, NOW).await.err()),
         ("delete", store.delete(unknown, None, NOW).await.err()),
@@ -267,7 +267,7 @@ async fn unknown_run(scene: &Scene, thread: &ThreadKey, unknown: RunNo) {
     let answers = [
         ("append", store.append(appending(thread, unknown)).await.err()),
         ("claim", store.claim(thread, unknown, Epoch(1), Claim::Renew(NOW), NOW).await.err()),
-        ("put_checkpoint", store.put_checkpoint(thread, checkpoint, NOW).await.err()),
+        ("put_checkpoint", store.put_checkpoint(thread, None, checkpoint, NOW).await.err()),
         ("compact_run", store.compact_run(thread, unknown, NOW).await.err()),
         ("request", store.request(thread, unknown).await.err()),
     ];

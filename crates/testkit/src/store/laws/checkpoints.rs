@@ -1,8 +1,9 @@
-use crate::store::scene::{ENDINGS, NOW, Scene, checkpoint, thread};
+use crate::store::scene::{ENDINGS, NOW, Scene, checkpoint, opening, said, thread};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use threadline_log::run::RunLineage;
-use threadline_log::{Checkpoint, Error, RunNo};
+use threadline_log::store::{OpenRun, RunsSeen};
+use threadline_log::{Checkpoint, Error, Incarnation, RunNo};
 
 pub async fn a_checkpoint_comes_back_byte_for_byte_until_it_is_replaced(mut scene: Scene) {
     let thread = thread("t");
@@ -46,12 +47,41 @@ pub async fn only_a_run_that_has_ended_has_a_checkpoint(scene: Scene) {
     let thread = thread("t");
     let run = scene.open(&thread, "r").await.run;
     let id = scene.run(&thread, run).await.id;
-    let refused = scene.store.put_checkpoint(&thread, checkpoint(run, ""), NOW).await;
+    let refused = scene.store.put_checkpoint(&thread, None, checkpoint(run, ""), NOW).await;
     assert_eq!(refused, Err(Error::RunActive(id)));
     assert_eq!(scene.store.checkpoint(&thread, run).await, Ok(None));
     assert_eq!(scene.run(&thread, run).await.lineage, None);
     scene.end(&thread, run).await;
     scene.put_checkpoint(&thread, checkpoint(run, "")).await;
+}
+
+pub async fn a_first_checkpoint_is_kept_for_what_was_folded(mut scene: Scene) {
+    let thread = thread("t");
+    let run = scene.open_and_end(&thread, "r").await.run;
+    let folded = scene.info(&thread).await.incarnation;
+    let put = async |scene: &Scene, first_of, text| {
+        scene.store.put_checkpoint(&thread, Some(first_of), checkpoint(run, &said(text)), NOW).await
+    };
+    let other = Err(Error::OtherIncarnation(thread.clone()));
+    assert_eq!(put(&scene, Incarnation(folded.0 + 1), "other").await, other);
+    assert_eq!(scene.store.checkpoint(&thread, run).await, Ok(None));
+    put(&scene, folded, "first").await.expect("a checkpoint is kept");
+    for ending in ENDINGS {
+        assert_eq!(put(&scene, folded, "second").await, Err(Error::RunsChanged));
+        let kept = scene.store.checkpoint(&thread, run).await;
+        assert_eq!(kept, Ok(Some(checkpoint(run, &said("first")))));
+        scene = scene.reopen(ending).await;
+    }
+    scene.store.delete(&thread, None, NOW).await.expect("deleted");
+    let anew = opening(&thread, "r", RunsSeen::default());
+    scene
+        .store
+        .open_run(OpenRun { incarnation: Incarnation(folded.0 + 1), ..anew })
+        .await
+        .expect("a run is opened");
+    scene.end(&thread, run).await;
+    assert_eq!(put(&scene, folded, "of the one before").await, other);
+    assert_eq!(scene.store.checkpoint(&thread, run).await, Ok(None));
 }
 
 pub async fn messages_of_a_branch_are_known_of_its_runs(mut scene: Scene) {

@@ -24,7 +24,7 @@ pub async fn a_closed_store_takes_no_writes_and_says_so(mut scene: Scene) {
         ("append", store.append(appending(&thread, run)).await.err()),
         ("claim", store.claim(&thread, run, Epoch(1), Claim::Renew(NOW), NOW).await.err()),
         ("describe", store.describe(&thread, Default::default(), NOW).await.err()),
-        ("put_checkpoint", store.put_checkpoint(&thread, checkpoint(done, "x"), NOW).await.err()),
+        ("put_checkpoint", store.put_checkpoint(&thread, None, checkpoint(done, "x"), NOW).await.err()),
         ("trim", store.trim(&thread, 1, NOW).await.err()),
         ("compact_run", store.compact_run(&thread, done, NOW).await.err()),
         ("delete", store.delete(&thread, None, NOW).await.err()),

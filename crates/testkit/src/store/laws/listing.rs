@@ -89,7 +89,7 @@ pub async fn only_what_is_appended_or_said_counts_as_an_update(mut scene: Scene)
     let at = |time| Timestamp(NOW.0 + time);
     let store = &scene.store;
     store.claim(&thread, run, Epoch(1), Claim::Renew(LEASE), at(10)).await.expect("renewed");
-    store.put_checkpoint(&thread, checkpoint(done, ""), at(20)).await.expect("kept");
+    store.put_checkpoint(&thread, None, checkpoint(done, ""), at(20)).await.expect("kept");
     store.trim(&thread, 1, at(30)).await.expect("trimmed");
     store.compact_run(&thread, done, at(40)).await.expect("compacted");
     store.tidy().await.expect("tidied");
@@ -286,7 +286,7 @@ pub async fn a_scope_keeps_what_its_threads_have(mut scene: Scene) {
         scene = scene.reopen(ending).await;
     }
     let store = &scene.store;
-    store.put_checkpoint(&thread("a"), checkpoint(run, ""), NOW).await.expect("kept");
+    store.put_checkpoint(&thread("a"), None, checkpoint(run, ""), NOW).await.expect("kept");
     store.trim(&thread("a"), 1, NOW).await.expect("trimmed");
     store.compact_run(&thread("a"), run, NOW).await.expect("compacted");
     keeps(&scene, &mine, 2, 20).await;
