@@ -5,7 +5,7 @@ use crate::connection::{Connection, Failure};
 use crate::names::{Key, escaped, interrupt_key, run_id, scope, thread_key, unescaped};
 use crate::store::PostgresStore;
 use bytes::Bytes;
-use futures_util::future::try_join5;
+use futures_util::future::try_join4;
 use std::collections::HashMap;
 use std::ops::Range;
 use threadline_log::kin::{Kin, Sought};
@@ -29,11 +29,19 @@ macro_rules! thread_columns {
 }
 pub(crate) use thread_columns;
 
-const THREAD: &str = concat!(
+macro_rules! from_thread {
+    () => {
+        " FROM thread AS t JOIN head AS h ON h.thread = t.id LEFT JOIN run AS r ON r.thread = t.id AND r.no = t.runs - 1 \
+         WHERE t.app = $1 AND t.owner = $2 AND t.name = $3"
+    };
+}
+const THREAD: &str = concat!("SELECT ", thread_columns!(), from_thread!());
+/// With the runs whose lineage is not known. If the others were looked at before these, one that was folded in between would be in neither.
+const KIN: &str = concat!(
     "SELECT ",
     thread_columns!(),
-    " FROM thread AS t JOIN head AS h ON h.thread = t.id LEFT JOIN run AS r ON r.thread = t.id AND r.no = t.runs - 1 \
-     WHERE t.app = $1 AND t.owner = $2 AND t.name = $3"
+    ", ARRAY(SELECT u.no FROM run AS u WHERE u.thread = t.id AND u.ended IS NOT NULL AND u.said IS NULL ORDER BY u.no)",
+    from_thread!()
 );
 /// What the thread's head has of the last run is newer than what the run's own row has.
 macro_rules! run_columns {
@@ -56,8 +64,6 @@ const INTERRUPTS: &str = "SELECT id, max(run) FROM interrupt WHERE thread = $1 A
 const MESSAGES: &str = "SELECT DISTINCT hash FROM message WHERE thread = $1 AND hash = ANY ($2)";
 const HISTORIES: &str = "SELECT r.said, r.history, max(r.no) FROM unnest($2::bigint[], $3::bigint[]) AS h (said, history) \
     JOIN run AS r ON r.thread = $1 AND r.said = h.said AND r.history = h.history GROUP BY r.said, r.history";
-const UNFOLDED: &str =
-    "SELECT no FROM run WHERE thread = $1 AND ended IS NOT NULL AND said IS NULL ORDER BY no";
 const REQUEST: &str = "SELECT q.body FROM thread AS t LEFT JOIN request AS q ON q.thread = t.id AND q.run = $4 \
     WHERE t.app = $1 AND t.owner = $2 AND t.name = $3";
 const CHECKPOINT: &str = "SELECT c.version, c.stands_alone, c.delta, c.whole, c.chained, r.said, r.history, r.messages \
@@ -238,9 +244,10 @@ impl PostgresStore {
     pub(crate) async fn kin_of(&self, thread: &ThreadKey, sought: &Sought) -> Result<Kin, Error> {
         let lane = self.reading_lane().await?;
         let key = Key::of(thread);
-        let rows = lane.query(THREAD, &[&key.app, &key.owner, &key.name]).await.map_err(Failure::of_read)?;
+        let rows = lane.query(KIN, &[&key.app, &key.owner, &key.name]).await.map_err(Failure::of_read)?;
         let row = rows.first().ok_or_else(|| Error::NoThread(thread.clone()))?;
         let (id, info) = (row.get::<_, i64>(0), thread_info(row)?);
+        let unfolded: Vec<i64> = row.get(14);
         let ended = u32::try_from(row.get::<_, i64>(9)).unwrap_or(u32::MAX);
         let run_ids: Vec<_> = sought.runs.iter().map(|run| escaped(run.as_str())).collect();
         let run_ids: Vec<&str> = run_ids.iter().map(|run| &**run).collect();
@@ -250,12 +257,11 @@ impl PostgresStore {
         let hashes: Vec<i64> = sought.messages.iter().map(|hash| hash.cast_signed()).collect();
         let said: Vec<i64> = sought.histories.iter().map(|(said, _)| said.cast_signed()).collect();
         let histories: Vec<i64> = sought.histories.iter().map(|(_, hash)| hash.cast_signed()).collect();
-        let (runs, interrupts, messages, histories, unfolded) = try_join5(
+        let (runs, interrupts, messages, histories) = try_join4(
             lane.query(RUN_IDS, &[&id, &run_ids]),
             lane.query(INTERRUPTS, &[&id, &interrupt_ids]),
             lane.query(MESSAGES, &[&id, &hashes]),
             lane.query(HISTORIES, &[&id, &said, &histories]),
-            lane.query(UNFOLDED, &[&id]),
         )
         .await
         .map_err(Failure::of_read)?;
@@ -273,7 +279,7 @@ impl PostgresStore {
                 .iter()
                 .map(|row| ((number(row, 0), number(row, 1)), run_no(row.get(2))))
                 .collect(),
-            unfolded: unfolded.iter().map(|row| run_no(row.get(0))).collect(),
+            unfolded: unfolded.into_iter().map(run_no).collect(),
         })
     }
 

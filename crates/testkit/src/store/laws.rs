@@ -102,6 +102,7 @@ laws! { $
         only_a_run_that_has_ended_has_a_checkpoint
         runs_without_a_checkpoint_are_found
         a_first_checkpoint_is_kept_for_what_was_folded
+        what_is_folded_meanwhile_is_known_or_said_to_be_unknown
         messages_of_a_branch_are_known_of_its_runs;
     forgetting:
         trimming_forgets_what_is_before_and_nothing_else

@@ -1,9 +1,14 @@
 use crate::store::scene::{ENDINGS, NOW, Scene, checkpoint, opening, said, thread};
 use bytes::Bytes;
 use std::collections::BTreeSet;
+use threadline_log::kin::Sought;
 use threadline_log::run::RunLineage;
 use threadline_log::store::{OpenRun, RunsSeen};
 use threadline_log::{Checkpoint, Error, Incarnation, RunNo};
+use tokio::task::yield_now;
+
+/// How often it is tried to ask in the very moment.
+const ROUNDS: u32 = 100;
 
 pub async fn a_checkpoint_comes_back_byte_for_byte_until_it_is_replaced(mut scene: Scene) {
     let thread = thread("t");
@@ -98,6 +103,27 @@ pub async fn messages_of_a_branch_are_known_of_its_runs(mut scene: Scene) {
         let known: Vec<_> = scene.runs(&thread).await.into_iter().map(|run| run.lineage).collect();
         assert_eq!(known, [Some(lineage(1)), None, Some(lineage(3))]);
         scene = scene.reopen(ending).await;
+    }
+}
+
+/// Who opens a run meanwhile would take it for the child of another one.
+pub async fn what_is_folded_meanwhile_is_known_or_said_to_be_unknown(scene: Scene) {
+    for round in 0..ROUNDS {
+        let thread = thread(&format!("t{round}"));
+        let run = scene.open_and_end(&thread, "r").await.run;
+        let kept = checkpoint(run, &said("hello"));
+        let history = (kept.lineage.said, kept.lineage.hash);
+        let sought = Sought { histories: vec![history], ..Sought::default() };
+        let ask = async {
+            let mut is_unknown = true;
+            while is_unknown {
+                let kin = scene.store.kin(&thread, &sought).await.expect("an answer");
+                is_unknown = kin.unfolded == [run];
+                assert!(is_unknown || kin.histories.get(&history) == Some(&run), "{round}: {kin:?}");
+                yield_now().await;
+            }
+        };
+        tokio::join!(ask, scene.put_checkpoint(&thread, kept));
     }
 }
 
