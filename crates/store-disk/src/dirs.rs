@@ -1,5 +1,7 @@
 //! The directories of a store.
 
+#[cfg(any(test, feature = "sim"))]
+use crate::fs::sim::{SimDir, SimDisk};
 use crate::fs::{Disk, RealDisk};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -71,56 +73,9 @@ impl Directories {
     /// All on one disk, told apart by the beginnings of names.
     #[cfg(any(test, feature = "sim"))]
     #[must_use]
-    pub fn on(disk: &Arc<dyn Disk>) -> Self {
-        let part = |prefix| -> Arc<dyn Disk> { Arc::new(Part { disk: Arc::clone(disk), prefix }) };
-        let damaged = Damaged::On(part("damaged/"));
-        Self { root: part(""), log: part("log/"), history: part("history/"), path: None, damaged }
-    }
-}
-
-/// The files of a disk whose names begin in one way.
-#[cfg(any(test, feature = "sim"))]
-#[derive(Debug)]
-struct Part {
-    disk: Arc<dyn Disk>,
-    prefix: &'static str,
-}
-
-#[cfg(any(test, feature = "sim"))]
-impl Part {
-    fn name(&self, name: &str) -> String {
-        format!("{}{name}", self.prefix)
-    }
-}
-
-#[cfg(any(test, feature = "sim"))]
-impl Disk for Part {
-    fn create(&self, name: &str) -> io::Result<Arc<dyn crate::fs::DiskFile>> {
-        self.disk.create(&self.name(name))
-    }
-
-    fn open(&self, name: &str) -> io::Result<Arc<dyn crate::fs::DiskFile>> {
-        self.disk.open(&self.name(name))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.disk.rename(&self.name(from), &self.name(to))
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.disk.remove(&self.name(name))
-    }
-
-    fn list(&self) -> io::Result<Vec<String>> {
-        let names = self.disk.list()?.into_iter();
-        Ok(names.filter_map(|name| name.strip_prefix(self.prefix).map(str::to_owned)).collect())
-    }
-
-    fn sync_dir(&self) -> io::Result<()> {
-        self.disk.sync_dir()
-    }
-
-    fn lock(&self) -> Result<crate::fs::DirLock, crate::fs::LockError> {
-        self.disk.lock()
+    pub fn on(disk: &SimDisk) -> Self {
+        let dir = |name| -> Arc<dyn Disk> { Arc::new(SimDir::new(disk, name)) };
+        let damaged = Damaged::On(dir("damaged/"));
+        Self { root: dir(""), log: dir("log/"), history: dir("history/"), path: None, damaged }
     }
 }

@@ -27,7 +27,7 @@ pub fn entry(kind: u8, flags: u8, first: u64, count: u32, body: &[u8]) {
 /// Opens a journal whose first segment is this file, and looks at it as the doctor does.
 pub fn open(segment: Vec<u8>) {
     let disk = SimDisk::with_files([(segment_name(1), segment)]);
-    _ = journal::check(&disk);
+    _ = journal::check(&disk, Some(SALT), journal::Known::default());
     let mut options = Options::new(SALT);
     options.segment_bytes = 4096;
     _ = Journal::open(Arc::new(disk), &options, |found| {

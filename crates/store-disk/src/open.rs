@@ -7,7 +7,7 @@ use crate::entry::{FactEntry, PACKED, RECORDS, SHARED};
 use crate::fs::LockError;
 use crate::history::{HistoryError, Index, Mark, Shelf, file_name};
 use crate::identity::{Identity, IdentityError};
-use crate::journal::{self, Cut, Damage, DamageKind, Found, Journal, Salt};
+use crate::journal::{self, Cut, Damage, DamageKind, Found, Journal, Known, Salt};
 use crate::numbered::ByNumber;
 use crate::overlay::{Item, Overlay};
 use crate::rebuild::{RebuildError, rebuild};
@@ -16,7 +16,7 @@ use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use threadline_log::sealed::batch::{BatchHead, record_bytes};
 use threadline_log::{RunNo, Timestamp};
@@ -156,15 +156,44 @@ struct Start {
 
 /// Opens or makes a store.
 pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenError> {
-    match open_with(options, None) {
+    open_knowing(options, Known::default())
+}
+
+/// The same, with what is known of its journal besides what the catalogue and history know.
+pub(crate) fn open_knowing(options: &DiskOptions, known: Known) -> Result<(Engine, OpenReport), OpenError> {
+    match open_with(options, known, None) {
         // It is derived: one that cannot be used is made anew, whatever is wrong with it.
-        Err(OpenError::Catalogue(why)) => open_with(options, Some(why)),
+        Err(OpenError::Catalogue(why)) => open_with(options, known, Some(why)),
         opened => opened,
     }
 }
 
+/// What the catalogue and history know of the journal, as far as they can be read.
+pub(crate) fn known_of_journal(directories: &Directories) -> io::Result<Known> {
+    let catalogue = directories.path.as_deref().map(|path| Catalogue::open(&path.join(CATALOGUE)));
+    let whole = catalogue.and_then(Result::ok).flatten().filter(|one| matches!(one.is_marked(), Ok(false)));
+    let watermark = whole.as_ref().and_then(|whole| whole.watermark().ok().flatten());
+    let (shelf, numbers) = Shelf::open(Arc::clone(&directories.history))?;
+    let indexes: Vec<Index> = numbers.into_iter().filter_map(|number| shelf.index(number).ok()).collect();
+    let files = whole.and_then(|whole| whole.files().ok()).unwrap_or_default();
+    let sources = files.into_iter().flat_map(|file| file.sources);
+    Ok(known(&indexes, watermark.map(|(mark, _)| mark), sources))
+}
+
+/// The catalogue takes in what is durable, and history has what the catalogue had taken in.
+fn known(indexes: &[Index], watermark: Option<Mark>, sealed: impl IntoIterator<Item = u64>) -> Known {
+    let durable = indexes.iter().map(|index| index.last).chain(watermark).max();
+    let sources = indexes.iter().flat_map(|index| index.sources.iter().copied()).chain(sealed);
+    let sealed_end = sources.max().map_or(0, |last| last + 1);
+    Known { durable: durable.unwrap_or_default().into(), sealed_end }
+}
+
 /// Opens or makes a store; with a new catalogue, if there is a reason for one.
-fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine, OpenReport), OpenError> {
+fn open_with(
+    options: &DiskOptions,
+    known: Known,
+    unusable: Option<String>,
+) -> Result<(Engine, OpenReport), OpenError> {
     let directories = options.directories()?;
     let lock = directories.root.lock()?;
     let (identity, is_new) = identify(&directories, options.time)?;
@@ -177,6 +206,7 @@ fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine,
     let watermark = start.watermark.filter(|_| !keeps_all);
     let mut journal_options = journal::Options::new(salt);
     journal_options.segment_bytes = options.segment_bytes;
+    journal_options.known = known.and(start.known_of_journal());
     // Of a catalogue that is to be changed first nothing is read.
     let readable = (!keeps_all).then_some(&start.catalogue);
     let (opened, in_use) = beside(readable, |wanted| {
@@ -316,6 +346,10 @@ impl Start {
         }
         let sealed = known.iter().flat_map(|file| file.sources.iter().copied()).collect();
         Ok(Self { catalogue, shelf, unknown, sealed, watermark, rebuild })
+    }
+
+    fn known_of_journal(&self) -> Known {
+        known(&self.unknown, self.watermark, self.sealed.iter().copied())
     }
 
     /// Teaches the catalogue the files that it does not know, or makes it anew.

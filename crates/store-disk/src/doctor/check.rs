@@ -8,7 +8,7 @@ use crate::entry::{CHECKPOINT, FactEntry};
 use crate::history::{BlockEntry, BlockKind, HistoryError, HistoryFile, file_number, is_leftover};
 use crate::identity::{Identity, IdentityError};
 use crate::journal;
-use crate::open::{CATALOGUE, DiskOptions, OpenError, loses};
+use crate::open::{CATALOGUE, DiskOptions, OpenError, known_of_journal, loses};
 use threadline_log::fact::Fact;
 
 /// Looks at every frame, sidecar, block, index and checkpoint, and at the catalogue. If all of them are whole, the store is
@@ -51,7 +51,8 @@ pub(super) fn look(directories: &Directories, report: &mut Report) -> Result<(),
 }
 
 fn look_at_journal(directories: &Directories, report: &mut Report) -> Result<(), OpenError> {
-    let findings = journal::check(&*directories.log)?;
+    let salt = Identity::read(&*directories.root).ok().flatten().and_then(|identity| identity.salt());
+    let findings = journal::check(&*directories.log, salt, known_of_journal(directories)?)?;
     let damages: Vec<journal::Damage> = findings
         .iter()
         .filter_map(|finding| match finding {

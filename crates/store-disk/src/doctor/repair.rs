@@ -13,8 +13,10 @@ use crate::history::{
     Block, BlockEntry, BlockKind, HistoryError, HistoryWriter, Index, Place, Salvaged, Shelf, Span, file_name,
 };
 use crate::journal::format::{segment_name, sidecar_name};
-use crate::journal::{self, Damage, Finding};
-use crate::open::{CATALOGUE, DiskOptions, OpenError, OpenReport, loses, open};
+use crate::journal::{self, Damage, Finding, Known};
+use crate::open::{
+    CATALOGUE, DiskOptions, OpenError, OpenReport, known_of_journal, loses, open, open_knowing,
+};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -46,25 +48,27 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
     let options = DiskOptions { segments_waiting_max: 0, ..options.clone() };
     let directories = options.directories()?;
     let mut report = Report::default();
-    {
+    let known = {
         let _lock = directories.root.lock()?;
+        let known = known_of_journal(&directories)?;
         super::check::look(&directories, &mut report)?;
         repair_history(&directories, &mut report)?;
-        forget_sidecars(&*directories.log)?;
-    }
+        forget_sidecars(&*directories.log, known)?;
+        known
+    };
     name_anew(&options, &mut report)?;
     state_again(&options, &mut report)?;
     // The states of threads are those that are left of them. The catalogue, which knows more, goes last: a repair that is interrupted may
     // need it again.
-    repair_journal(&options.without_catalogue()?.0, &directories, &mut report)?;
+    repair_journal(&options.without_catalogue()?.0, known, &directories, &mut report)?;
     rebuild(&options)?;
     compare::compare(&options, &mut report)?;
     Ok(report)
 }
 
 /// Removes the sidecars of segments that have lost something: with one a segment is not read, and its damage not seen.
-fn forget_sidecars(log: &dyn Disk) -> Result<(), OpenError> {
-    let findings = journal::check(log)?.into_iter();
+fn forget_sidecars(log: &dyn Disk, known: Known) -> Result<(), OpenError> {
+    let findings = journal::check(log, None, known)?.into_iter();
     let damages: Vec<Damage> = findings
         .filter_map(|finding| match finding {
             Finding::Damage { damage, .. } => Some(damage),
@@ -82,10 +86,11 @@ fn forget_sidecars(log: &dyn Disk) -> Result<(), OpenError> {
 
 fn repair_journal(
     options: &DiskOptions,
+    known: Known,
     directories: &Directories,
     report: &mut Report,
 ) -> Result<(), OpenError> {
-    let (mut engine, _) = open(options)?;
+    let (mut engine, _) = open_knowing(options, known)?;
     let damaged = std::mem::take(&mut engine.damaged);
     if damaged.is_empty() {
         return Ok(());

@@ -84,12 +84,6 @@ pub enum OpenError {
         /// Its feature bits.
         features: u32,
     },
-    /// There are segments, and no header of any of them can be read.
-    #[error("no segment has a header that can be read. file={file}")]
-    NoHeader {
-        /// The first of them.
-        file: String,
-    },
     /// A segment is of another store.
     #[error("the file is of another store. file={file}")]
     Foreign {

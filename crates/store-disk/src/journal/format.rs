@@ -161,7 +161,7 @@ pub const FLAG_FACT: u8 = 1;
 pub const FLAG_WEIGHT: u8 = 4;
 
 /// A place in the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The number of a segment.
     pub segment: u64,

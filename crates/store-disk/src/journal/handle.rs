@@ -11,6 +11,7 @@ use super::open::{Opened, Recovery, open};
 use super::queue::{End, Item, Place, Queue};
 use super::scan::Bound;
 use super::segments::{Segment, Shared};
+use super::survey::Known;
 use super::walk::Walk;
 use super::{Damage, Position, Salt};
 use crate::fs::Disk;
@@ -29,8 +30,10 @@ pub(crate) const SEGMENT_BYTES: u32 = 40 << 20;
 /// How a journal works.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Random bytes, for a journal that is new; otherwise those of the files are used.
+    /// Random bytes, for a journal that is new or has no header that can be read; otherwise those of the files are used.
     pub salt: Salt,
+    /// What is known of it before it is looked at.
+    pub known: Known,
     /// The length of new segments.
     pub segment_bytes: u32,
     /// A group takes no further submission beyond that.
@@ -49,6 +52,7 @@ impl Options {
     pub fn new(salt: Salt) -> Self {
         Self {
             salt,
+            known: Known::default(),
             segment_bytes: SEGMENT_BYTES,
             group_bytes_max: 4 << 20,
             group_submissions_max: 4096,

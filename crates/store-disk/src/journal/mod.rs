@@ -39,3 +39,4 @@ pub(crate) use handle::SEGMENT_BYTES;
 pub use handle::{Health, Journal, Options, SegmentInfo};
 pub use open::Recovery;
 pub use queue::{Place, Submission};
+pub use survey::Known;

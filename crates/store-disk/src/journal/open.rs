@@ -11,7 +11,7 @@ use super::keeper::new_segment;
 use super::scan::Scanned;
 use super::segments::{Segment, Segments, Shared};
 use super::sidecar::Sidecar;
-use super::survey::{SegmentFile, Survey};
+use super::survey::{Known, SegmentFile, Survey};
 use super::walk::WINDOW_BYTES;
 use super::{Position, Salt};
 use crate::fs::Disk;
@@ -54,10 +54,15 @@ pub(super) fn open(
         disk.remove(leftover).map_err(OpenError::io(leftover))?;
     }
     let salt = survey.salt.unwrap_or(options.salt);
+    let missing = survey.missing(options.known);
     let mut opening = Opening {
         disk: &*disk,
         options,
-        recovery: Recovery { is_new: survey.segments.is_empty(), ..Recovery::default() },
+        recovery: Recovery {
+            is_new: survey.segments.is_empty() && missing.is_none(),
+            damages: missing.clone().into_iter().collect(),
+            ..Recovery::default()
+        },
         segments: Segments::default(),
         sidecars_wanted: Vec::new(),
         end: Position { segment: 0, byte: 0 },
@@ -66,10 +71,10 @@ pub(super) fn open(
     let mut last = None;
     std::thread::scope(|scope| {
         let (sender, sidecars) = mpsc::sync_channel(SIDECARS_AHEAD);
-        let (disk, survey) = (&*disk, &survey);
+        let (disk, survey, known) = (&*disk, &survey, options.known);
         let ahead = std::thread::Builder::new().name("journal-opening".to_owned());
         ahead
-            .spawn_scoped(scope, move || read_ahead(disk, survey, salt, &sender))
+            .spawn_scoped(scope, move || read_ahead(disk, survey, salt, known, &sender))
             .map_err(OpenError::io("a thread"))?;
         for place in 0..survey.segments.len() {
             let sidecar = sidecars.recv().ok().flatten();
@@ -77,11 +82,13 @@ pub(super) fn open(
         }
         Ok(())
     })?;
+    let next = survey.segments.last().map_or(1, |last| last.number + 1);
     let active = opening.activate(
         &survey,
-        last,
+        last.filter(|_| missing.is_none()),
         Header {
-            segment: survey.segments.last().map_or(1, |last| last.number + 1),
+            // What is missing is made anew, without entries, so that it is noticed the next time, too.
+            segment: missing.map_or(next, |missing| missing.segment),
             first_group: opening.next_group.unwrap_or(0),
             salt,
             segment_bytes: options.segment_bytes,
@@ -96,10 +103,16 @@ pub(super) fn open(
 
 /// Reads, beside who visits entries, what is visited next: the sidecars in their order, none for a segment that has no good one, and
 /// then the last segment, which is in the operating system's memory when it is asked for.
-fn read_ahead(disk: &dyn Disk, survey: &Survey, salt: Salt, sidecars: &SyncSender<Option<Sidecar>>) {
+fn read_ahead(
+    disk: &dyn Disk,
+    survey: &Survey,
+    salt: Salt,
+    known: Known,
+    sidecars: &SyncSender<Option<Sidecar>>,
+) {
     for (place, file) in survey.segments.iter().enumerate() {
         let bytes = file.load_sidecar(disk).unwrap_or_default();
-        if sidecars.send(file.sidecar(&bytes, salt, survey.bound(place))).is_err() {
+        if sidecars.send(file.sidecar(&bytes, salt, survey.bound(place, known))).is_err() {
             return;
         }
     }
@@ -143,7 +156,8 @@ impl Opening<'_> {
             self.next_group = Some(sidecar.covers.next_group);
             return Ok(None);
         }
-        let (salt, bound) = (survey.salt.unwrap_or(self.options.salt), survey.bound(place));
+        let (salt, bound) =
+            (survey.salt.unwrap_or(self.options.salt), survey.bound(place, self.options.known));
         let before = self.next_group;
         let scanned = file.walk(salt, bound, before).run(visitor).map_err(OpenError::io(file.name()))?;
         self.recovery.scanned.push(file.number);

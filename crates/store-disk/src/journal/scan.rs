@@ -14,8 +14,8 @@ const ZEROS_MAX: u32 = 4096;
 /// What is known of a segment's end before it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// It is the last one: a group may be torn.
-    Open,
+    /// It is the last one: a group may be torn, unless it has the entry that begins at `durable`. Zero if no such entry is known.
+    Open { durable: u32 },
     /// The next segment begins with that group: everything was durable.
     Until(u64),
     /// There is a next segment, whose header cannot be read: everything was durable.
@@ -161,7 +161,8 @@ impl Scan<'_> {
         let missing = match self.bound {
             Bound::Until(until) => next..until.max(next),
             Bound::Durable if !used.is_empty() => next..next + 1,
-            Bound::Durable | Bound::Open => next..next,
+            Bound::Open { durable } if durable >= scanned.end => next..next + 1,
+            Bound::Durable | Bound::Open { .. } => next..next,
         };
         // Groups begin with something else than a zero: one that is there shows that none was cut off.
         let nothing_was_cut_off = rest.first() == Some(&0);
@@ -171,7 +172,7 @@ impl Scan<'_> {
                 scanned.damages.push(self.damage(
                     kind,
                     scanned.end..self.segment_bytes.max(scanned.end),
-                    missing,
+                    missing.clone(),
                 ));
             } else {
                 // The last entry may end with zeros.
@@ -182,27 +183,25 @@ impl Scan<'_> {
                     !damage.bytes.is_empty() || damage.kind != DamageKind::Group
                 });
                 scanned.end = used.end;
+                if is_cut {
+                    scanned.damages.push(self.damage(
+                        DamageKind::Truncated,
+                        size..self.segment_bytes,
+                        missing.clone(),
+                    ));
+                }
             }
-            scanned.next_group = Some(missing_end(self.bound, next));
+            scanned.next_group = Some(missing.end);
         } else if is_cut && !nothing_was_cut_off {
             let bytes = scanned.end..self.segment_bytes.max(scanned.end);
             scanned.damages.push(self.damage(DamageKind::Truncated, bytes, missing));
-        } else if self.bound != Bound::Open && !used.is_empty() {
+        } else if !matches!(self.bound, Bound::Open { .. }) && !used.is_empty() {
             scanned.damages.push(self.damage(DamageKind::Slack, used, missing));
         } else if is_cut {
             scanned.damages.push(self.damage(DamageKind::Slack, size..self.segment_bytes, missing));
         } else if !used.is_empty() {
             scanned.cut = Some(Cut { segment: self.segment, bytes: used });
         }
-    }
-}
-
-/// The number behind the groups that are known to have been there.
-fn missing_end(bound: Bound, next: u64) -> u64 {
-    match bound {
-        Bound::Until(until) => until,
-        Bound::Durable => next + 1,
-        Bound::Open => next,
     }
 }
 
@@ -237,15 +236,38 @@ mod tests {
     fn a_hole_is_a_torn_tail_unless_a_watermark_lies_beyond_it() {
         // Groups 8 and 9 were written without waiting for each other, and 8 did not get there.
         let torn = segment(&[(1024, 7, 1024), (1100, 9, 1060)]);
-        let scanned = scan(&torn, Bound::Open);
+        let scanned = scan(&torn, Bound::Open { durable: 0 });
         assert_eq!((scanned.end, scanned.next_group), (1060, Some(8)));
         assert_eq!(scanned.cut.map(|cut| cut.bytes.start), Some(1060));
         assert!(scanned.damages.is_empty());
 
         let damaged = segment(&[(1024, 7, 1024), (1100, 9, 1060), (1136, 10, 1136)]);
-        let scanned = scan(&damaged, Bound::Open);
+        let scanned = scan(&damaged, Bound::Open { durable: 0 });
         assert_eq!((scanned.end, scanned.next_group, &scanned.cut), (1172, Some(11), &None));
         assert!(scanned.damages.iter().all(|damage| damage.groups == (8..10)) && !scanned.damages.is_empty());
+    }
+
+    #[test]
+    fn a_torn_tail_is_damage_where_something_was_durable() {
+        // The group 8 began at 1060: nothing is left of it, or a bit has flipped.
+        let nothing = segment(&[(1024, 7, 1024)]);
+        let mut flipped = segment(&[(1024, 7, 1024), (1060, 8, 1060)]);
+        flipped[1080] ^= 1;
+        for (bytes, kind) in [(nothing, DamageKind::Missing), (flipped, DamageKind::Group)] {
+            for durable in [0, 1024, 1059] {
+                let scanned = scan(&bytes, Bound::Open { durable });
+                assert_eq!((scanned.next_group, &scanned.damages[..]), (Some(8), &[][..]), "{durable}");
+            }
+            for durable in [1060, 2000] {
+                let scanned = scan(&bytes, Bound::Open { durable });
+                let told = scanned
+                    .damages
+                    .iter()
+                    .map(|damage| (damage.kind, damage.bytes.start, damage.groups.clone()));
+                assert_eq!(told.collect::<Vec<_>>(), [(kind, 1060, 8..9)], "{durable}");
+                assert_eq!((scanned.next_group, scanned.cut), (Some(9), None), "{durable}");
+            }
+        }
     }
 
     #[test]

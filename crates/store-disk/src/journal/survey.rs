@@ -1,6 +1,5 @@
 //! What files there are, and what their headers say.
 
-use super::Salt;
 use super::damage::{Damage, DamageKind};
 use super::error::OpenError;
 use super::format::{
@@ -10,6 +9,7 @@ use super::header::{Header, HeaderCopy};
 use super::scan::Bound;
 use super::sidecar::{Covers, Sidecar};
 use super::walk::Walk;
+use super::{Position, Salt};
 use crate::fs::{Disk, DiskFile};
 use std::collections::BTreeSet;
 use std::io;
@@ -29,12 +29,29 @@ pub(super) struct SegmentFile {
     pub(super) has_sidecar: bool,
 }
 
+/// What is known of a journal before it is looked at.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known {
+    /// An entry begins there that was durable, and with it everything before.
+    pub durable: Position,
+    /// Segments before this one may have been released, and there is another behind them.
+    pub sealed_end: u64,
+}
+
+impl Known {
+    /// All that is known by either.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { durable: self.durable.max(other.durable), sealed_end: self.sealed_end.max(other.sealed_end) }
+    }
+}
+
 /// All files of a journal.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// In order.
     pub(super) segments: Vec<SegmentFile>,
-    /// None if there are no segments.
+    /// None if there is no header that can be read.
     pub(super) salt: Option<Salt>,
     /// What a crash left unfinished, and sidecars without a segment.
     pub(super) leftovers: Vec<String>,
@@ -66,12 +83,27 @@ impl Survey {
     }
 
     /// What is known of the end of the segment at that place.
-    pub(super) fn bound(&self, place: usize) -> Bound {
+    pub(super) fn bound(&self, place: usize, known: Known) -> Bound {
+        let durable = known.durable;
         match self.segments.get(place + 1) {
-            None => Bound::Open,
+            None if self.missing(known).is_some() => Bound::Durable,
+            None if durable.segment == self.segments[place].number => Bound::Open { durable: durable.byte },
+            None => Bound::Open { durable: 0 },
             Some(SegmentFile { header: Some(header), .. }) => Bound::Until(header.first_group),
             Some(SegmentFile { header: None, .. }) => Bound::Durable,
         }
+    }
+
+    /// The last segment, if it is not there: that of what was durable, or the one behind those that may have been released.
+    pub(super) fn missing(&self, known: Known) -> Option<Damage> {
+        let Known { durable, sealed_end } = known;
+        let last = self.segments.last().map_or(0, |last| last.number);
+        let (segment, end) = match durable.segment.max(sealed_end) {
+            segment if segment <= last => return None,
+            segment if segment == durable.segment => (segment, durable.byte),
+            segment => (segment, 0),
+        };
+        Some(Damage { kind: DamageKind::Missing, segment, bytes: 0..end, groups: 0..0 })
     }
 }
 
@@ -84,10 +116,7 @@ fn common_salt(segments: &[SegmentFile]) -> Result<Option<Salt>, OpenError> {
             return Err(OpenError::Foreign { file: segment.name() });
         }
     }
-    match (salt, segments.first()) {
-        (None, Some(first)) => Err(OpenError::NoHeader { file: first.name() }),
-        _ => Ok(salt),
-    }
+    Ok(salt)
 }
 
 impl SegmentFile {

@@ -81,7 +81,8 @@ impl Walk<'_> {
     fn is_done(&self, window: &mut Window<'_>, scanned: &Scanned) -> io::Result<bool> {
         let is_all = match self.bound {
             Bound::Until(until) => scanned.next_group == Some(until),
-            Bound::Open | Bound::Durable => true,
+            Bound::Open { durable } => scanned.end > durable,
+            Bound::Durable => true,
         };
         if !is_all || self.size != self.segment_bytes {
             return Ok(false);

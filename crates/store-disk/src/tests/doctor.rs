@@ -26,7 +26,7 @@ async fn made(steps: usize) -> SimDisk {
 fn block_of(disk: &SimDisk, no: u64, kind: BlockKind) -> (String, usize) {
     for name in disk.list().unwrap() {
         let Some(number) = name.strip_prefix("history/").and_then(file_number) else { continue };
-        let files = crate::Directories::on(&(Arc::new(disk.clone()) as _)).history;
+        let files = crate::Directories::on(disk).history;
         let index = HistoryFile::open(&*files, number).unwrap().index().unwrap();
         if let Some(block) = index.blocks.iter().find(|block| block.thread == no && block.kind == kind) {
             return (name, usize::try_from(block.at + block.bytes - 3).unwrap());
@@ -52,7 +52,7 @@ async fn a_store_that_is_well_has_no_findings() {
 
 /// Writes the history files anew, each checksum right, with another byte in the first record of a block that has a chain value. Returns the thread.
 fn rewrite_a_record(disk: &SimDisk) -> u64 {
-    let files = crate::Directories::on(&(Arc::new(disk.clone()) as _)).history;
+    let files = crate::Directories::on(disk).history;
     let mut rewritten = None;
     for number in files.list().unwrap().iter().filter_map(|name| file_number(name)) {
         let file = HistoryFile::open(&*files, number).unwrap();

@@ -6,7 +6,6 @@ use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
 use crate::history::{BlockKind, HistoryFile, file_number};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use threadline_log::Store;
 
 #[tokio::test]
@@ -18,7 +17,7 @@ async fn nothing_of_what_was_forgotten_is_left_after_tidying() {
     }
     store.tidy().await.unwrap();
     store.close().await;
-    let history = crate::Directories::on(&(Arc::new(disk.clone()) as _)).history;
+    let history = crate::Directories::on(&disk).history;
     let (mut threads, mut runs) = (BTreeSet::new(), BTreeSet::new());
     for number in history.list().unwrap().iter().filter_map(|name| file_number(name)) {
         let file = HistoryFile::open(&*history, number).unwrap();

@@ -1,5 +1,6 @@
 //! The store on a disk that forgets, tears, fails and rots.
 
+mod ahead;
 mod catalogue;
 mod contract;
 mod crash;
@@ -8,6 +9,7 @@ mod doctor;
 mod erase;
 mod faults;
 pub(crate) mod flags;
+mod past;
 mod races;
 mod remembered;
 mod rotten;

@@ -116,6 +116,56 @@ fn a_thread_that_is_put_away_is_read_all_the_same() {
     });
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_segment_stays_until_all_have_read_who_had_looked_up_places_in_it() {
+    let disk = SimDisk::new();
+    let (store, _) = open(&disk).unwrap();
+    let store = Arc::new(store);
+    for step in [Step::Open("a", "a0"), Step::End("a", 0)] {
+        run(&*store, 0, step).await.unwrap();
+    }
+    let engine = &store.engine;
+    let first = engine.journal.start().segment;
+    let ((begun, begins), (go, wait)) = (mpsc::channel(), mpsc::channel::<()>());
+    let channels = Mutex::new((begun, wait));
+    // Sealing stands still when the file of history has its name.
+    disk.on_operation(move |_, operation| {
+        if operation.what == "sync_dir" && std::thread::current().name() == Some("store-sealing") {
+            let (begun, wait) = &*channels.lock().unwrap();
+            _ = begun.send(());
+            _ = wait.recv();
+        }
+    });
+    let tidying = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move { store.tidy().await }
+    });
+    begins.recv().unwrap();
+    // Places are looked up when history has learned of its file, and before they are forgotten.
+    let overlay = engine.core.overlay();
+    let places = overlay.unsealed.batches(0, &(0..9)).to_vec();
+    drop(go);
+    while engine.catalogue.files().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    let reading = engine.layout.read().unwrap();
+    drop(overlay);
+    while !engine.core.overlay().unsealed.batches(0, &(0..9)).is_empty() {
+        std::thread::yield_now();
+    }
+    // It would be let go of meanwhile.
+    for _ in 0..10_000 {
+        assert_eq!(engine.journal.start().segment, first);
+        std::thread::yield_now();
+    }
+    for place in &places {
+        engine.unsealed_batch(0, place.first, place.mark).unwrap();
+    }
+    drop(reading);
+    tidying.await.unwrap().unwrap();
+    assert!(engine.journal.start().segment > first && places.len() == 2);
+}
+
 #[tokio::test]
 async fn nothing_is_sealed_once_others_may_have_the_store() {
     let disk = SimDisk::new();

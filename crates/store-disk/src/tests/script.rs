@@ -4,7 +4,7 @@ use crate::fs::sim::Random;
 use std::sync::LazyLock;
 use threadline_log::names::Owner;
 use threadline_log::run::{BaseState, RunEnd, RunLineage, RunStatus};
-use threadline_log::store::{Append, OpenRun, RunsSeen};
+use threadline_log::store::{Append, Claim, OpenRun, RunsSeen};
 use threadline_log::thread::MetadataChange;
 use threadline_log::{
     AppendKey, Checkpoint, Epoch, Error, Incarnation, NewRecord, RunId, RunNo, Scope, Store, ThreadId,
@@ -21,6 +21,8 @@ pub(super) enum Step {
     Long(&'static str, u32, usize),
     Keyed(&'static str, u32, &'static str),
     End(&'static str, u32),
+    /// Somebody else writes it from now on.
+    TakeOver(&'static str, u32),
     Checkpoint(&'static str, u32),
     Compact(&'static str, u32),
     Trim(&'static str, u64),
@@ -55,6 +57,7 @@ pub(super) const STEPS: &[Step] = &[
     Step::Delete("c"),
     Step::Tidy,
     Step::Append("b", 0, 1),
+    Step::TakeOver("b", 0),
 ];
 
 /// Of them each is six bits.
@@ -142,6 +145,11 @@ pub(super) async fn run(store: &dyn Store, number: usize, step: Step) -> Result<
                 chained: None,
             };
             store.put_checkpoint(&thread(name), None, checkpoint, time).await
+        }
+        Step::TakeOver(name, run) => {
+            let claim = Claim::TakeOver(Timestamp(9_000));
+            // Its lease is over.
+            store.claim(&thread(name), RunNo(run), Epoch(1), claim, Timestamp(5_000)).await.map(|_| ())
         }
         Step::Compact(name, run) => store.compact_run(&thread(name), RunNo(run), time).await,
         Step::Trim(name, first) => store.trim(&thread(name), first, time).await,

@@ -1,6 +1,5 @@
 //! Stores on simulated disks.
 
-use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
 use crate::{Directories, DiskOptions, DiskStore, OpenError, OpenReport};
 use async_trait::async_trait;
@@ -14,12 +13,11 @@ use threadline_testkit::store::{Ending, Harness};
 pub(super) const SEGMENT_BYTES: u32 = 8 << 10;
 
 pub(super) fn options(disk: &SimDisk) -> DiskOptions {
-    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     DiskOptions {
         segment_bytes: SEGMENT_BYTES,
         threads_max: 1,
         segments_waiting_max: 1,
-        directories: Some(Directories::on(&disk)),
+        directories: Some(Directories::on(disk)),
         ..DiskOptions::new("")
     }
 }

@@ -61,7 +61,7 @@ impl SimDisk {
             let inode = state.create(&name).expect("no fault is set");
             state.inodes.insert(inode, Inode::with_bytes(bytes));
         }
-        state.names.sync();
+        state.names.sync_all();
         (state.writes, state.syncs) = (0, 0);
         Self::with_state(state)
     }
@@ -182,6 +182,13 @@ impl SimDisk {
         self.set_bytes(name, bytes);
     }
 
+    /// Makes the names in one directory durable: those that begin with its name.
+    pub(super) fn sync_names(&self, dir: &str) -> io::Result<()> {
+        let result = self.state().sync_dir(dir);
+        self.done("sync_dir", None);
+        result
+    }
+
     fn done(&self, what: &'static str, file: Option<u64>) {
         let hook = self.shared.hook.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(hook) = hook {
@@ -224,9 +231,7 @@ impl Disk for SimDisk {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        let result = self.state().sync_dir();
-        self.done("sync_dir", None);
-        result
+        self.sync_names("")
     }
 
     fn lock(&self) -> Result<DirLock, LockError> {

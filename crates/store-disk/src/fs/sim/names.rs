@@ -40,6 +40,10 @@ impl Change {
         }
     }
 
+    fn is_in(&self, dir: &str) -> bool {
+        self.target().strip_prefix(dir).is_some_and(|name| !name.contains('/'))
+    }
+
     pub(super) fn inode(&self) -> u64 {
         match self {
             Self::Set { inode, .. } | Self::Remove { inode, .. } | Self::Rename { inode, .. } => *inode,
@@ -60,19 +64,27 @@ impl Names {
         self.pending.push((change, Pending::Dirty));
     }
 
-    pub(super) fn sync(&mut self) {
+    /// Makes the names in one directory durable: those that begin with its name and have no other behind that.
+    pub(super) fn sync(&mut self, dir: &str) {
         for (change, state) in std::mem::take(&mut self.pending) {
             match state {
-                Pending::Dirty => {
+                Pending::Dirty if change.is_in(dir) => {
                     change.apply(&mut self.durable);
                     self.pending.retain(|(stuck, _)| stuck.target() != change.target());
                 }
-                Pending::Stuck => self.pending.push((change, state)),
+                Pending::Dirty | Pending::Stuck => self.pending.push((change, state)),
             }
         }
     }
 
-    pub(super) fn fail_sync(&mut self) {
-        self.pending.iter_mut().for_each(|(_, state)| *state = Pending::Stuck);
+    /// Makes all names durable.
+    pub(super) fn sync_all(&mut self) {
+        self.durable = self.current.clone();
+        self.pending.clear();
+    }
+
+    pub(super) fn fail_sync(&mut self, dir: &str) {
+        let failed = self.pending.iter_mut().filter(|(change, _)| change.is_in(dir));
+        failed.for_each(|(_, state)| *state = Pending::Stuck);
     }
 }

@@ -114,12 +114,12 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn sync_dir(&mut self) -> io::Result<()> {
+    pub(super) fn sync_dir(&mut self, dir: &str) -> io::Result<()> {
         self.syncs += 1;
         match trip(&mut self.sync_fault) {
-            Ok(()) => self.names.sync(),
+            Ok(()) => self.names.sync(dir),
             Err(error) => {
-                self.names.fail_sync();
+                self.names.fail_sync(dir);
                 return Err(error);
             }
         }

@@ -7,7 +7,7 @@ use crate::fs::RealDisk;
 use crate::fs::sim::SimDisk;
 use crate::journal::format::GROUPS_START;
 use crate::journal::{
-    EntryHead, Finding, Frames, Journal, Options, Position, ReadError, Salt, SubmitError, check,
+    EntryHead, Finding, Frames, Journal, Known, Options, Position, ReadError, Salt, SubmitError, check,
 };
 use std::sync::{Arc, Mutex};
 
@@ -90,7 +90,10 @@ fn what_is_too_large_or_too_much_or_too_late_is_refused() {
     assert!(matches!(journal.submit(sized(10), |_| panic!("refused")), Err(SubmitError::Closed)));
     assert!(matches!(journal.rotate(), Err(SubmitError::Closed)));
     assert_eq!(journal.segments().len(), 3, "the largest has one for itself");
-    let damaged = check(&disk).unwrap().into_iter().any(|finding| matches!(finding, Finding::Damage { .. }));
+    let damaged = check(&disk, None, Known::default())
+        .unwrap()
+        .into_iter()
+        .any(|finding| matches!(finding, Finding::Damage { .. }));
     assert!(!damaged);
 }
 
@@ -131,7 +134,10 @@ fn the_real_disk_does_it_too() {
     journal.settle();
     journal.close().unwrap();
     drop(journal);
-    assert_eq!(check(&*disk).unwrap(), [Finding::Leftover { file: "spare.tmp".to_owned() }]);
+    assert_eq!(
+        check(&*disk, None, Known::default()).unwrap(),
+        [Finding::Leftover { file: "spare.tmp".to_owned() }]
+    );
     let mut entries = Vec::new();
     let (journal, recovery) = Journal::open(disk, &options, |found| entries.push(found.head.first)).unwrap();
     assert_eq!(entries, (0..400).collect::<Vec<_>>());

@@ -3,7 +3,7 @@
 use super::history::{Outcome, commit, create, frames, recover, reopen, submit};
 use crate::fs::Disk;
 use crate::fs::sim::{Operation, SimDisk};
-use crate::journal::{Journal, check};
+use crate::journal::{Journal, Known, check};
 use crate::tests::flags;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -119,7 +119,7 @@ fn cut_everywhere(history: &'static History) -> Tried {
         tried.pending_max = tried.pending_max.max(images.pending());
         for image in images {
             tried.images += 1;
-            let torn = check(&image).is_ok_and(|findings| {
+            let torn = check(&image, None, Known::default()).is_ok_and(|findings| {
                 findings.iter().any(|finding| matches!(finding, crate::journal::Finding::TornTail(_)))
             });
             tried.cuts += usize::from(torn);
@@ -191,7 +191,10 @@ fn p2_writing_goes_on_after_any_power_cut() {
             journal.settle();
             journal.close().unwrap();
             assert!(
-                !check(&image).unwrap().iter().any(|f| matches!(f, crate::journal::Finding::Damage { .. }))
+                !check(&image, None, Known::default())
+                    .unwrap()
+                    .iter()
+                    .any(|f| matches!(f, crate::journal::Finding::Damage { .. }))
             );
         }
     }

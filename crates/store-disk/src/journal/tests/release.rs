@@ -3,7 +3,7 @@
 use super::history::{commit, create, recover, reopen};
 use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
-use crate::journal::{Finding, Frames, Journal, ReadError, ReleaseError, SubmitError, check};
+use crate::journal::{Finding, Frames, Journal, Known, ReadError, ReleaseError, SubmitError, check};
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,10 @@ fn five(disk: &SimDisk) -> Journal {
 }
 
 fn damaged(disk: &SimDisk) -> bool {
-    check(disk).unwrap().iter().any(|finding| matches!(finding, Finding::Damage { .. }))
+    check(disk, None, Known::default())
+        .unwrap()
+        .iter()
+        .any(|finding| matches!(finding, Finding::Damage { .. }))
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::fs::Disk;
 use crate::fs::sim::SimDisk;
 use crate::journal::format::sidecar_name;
 use crate::journal::sidecar::{Covers, Sidecar, SidecarBuilder};
-use crate::journal::{Finding, Journal, Salt, check};
+use crate::journal::{DamageKind, Finding, Journal, Known, Salt, check};
 use std::sync::Arc;
 
 const SEGMENT_BYTES: u32 = 4096;
@@ -25,7 +25,7 @@ fn rotated() -> (SimDisk, u64) {
     if disk.list().unwrap().contains(&"spare.tmp".to_owned()) {
         disk.remove("spare.tmp").unwrap();
     }
-    assert_eq!(check(&disk).unwrap(), []);
+    assert_eq!(check(&disk, None, Known::default()).unwrap(), []);
     (disk, last)
 }
 
@@ -43,7 +43,7 @@ fn a_sidecar_that_is_missing_is_made_again() {
     let (disk, last) = rotated();
     let made = disk.bytes(&sidecar_name(2));
     disk.remove(&sidecar_name(2)).unwrap();
-    assert_eq!(check(&disk).unwrap(), [Finding::SidecarMissing { segment: 2 }]);
+    assert_eq!(check(&disk, None, Known::default()).unwrap(), [Finding::SidecarMissing { segment: 2 }]);
     let (journal, reopened) = reopen(&disk, SEGMENT_BYTES);
     assert_eq!(reopened.recovery.scanned, [2, last]);
     assert_eq!(reopened.entries, (0..30).collect::<Vec<_>>());
@@ -64,7 +64,7 @@ fn a_sidecar_that_is_damaged_is_not_believed() {
     }
     for size in 0..whole.len() {
         disk.truncate(&sidecar_name(2), size);
-        assert_eq!(check(&disk).unwrap(), [Finding::SidecarWrong { segment: 2 }]);
+        assert_eq!(check(&disk, None, Known::default()).unwrap(), [Finding::SidecarWrong { segment: 2 }]);
         assert_eq!(recover(&disk, SEGMENT_BYTES).unwrap().recovery.scanned, [2, last]);
         disk.set_bytes(&sidecar_name(2), whole.clone());
     }
@@ -77,7 +77,7 @@ fn a_sidecar_of_something_else_is_not_believed() {
     // Of another segment of this store.
     disk.set_bytes(&sidecar_name(2), disk.bytes(&sidecar_name(1)));
     assert_eq!(recover(&disk, SEGMENT_BYTES).unwrap().recovery.scanned, [2, last]);
-    assert_eq!(check(&disk).unwrap(), [Finding::SidecarWrong { segment: 2 }]);
+    assert_eq!(check(&disk, None, Known::default()).unwrap(), [Finding::SidecarWrong { segment: 2 }]);
 
     // Of the same segment of another store, with the same entries.
     let other = SimDisk::new();
@@ -102,7 +102,8 @@ fn a_sidecar_of_something_else_is_not_believed() {
     disk.truncate("seg-0000000000000002.log", 3000);
     let reopened = recover(&disk, SEGMENT_BYTES).unwrap();
     assert_eq!(reopened.recovery.scanned, [2, last]);
-    assert_eq!(reopened.recovery.damages.len(), 1);
+    let kinds: Vec<_> = reopened.recovery.damages.iter().map(|damage| damage.kind).collect();
+    assert_eq!(kinds, [DamageKind::Group, DamageKind::Truncated]);
 }
 
 #[test]
