@@ -8,6 +8,7 @@ use crate::names::{Incarnation, RunNo, ThreadKey};
 use crate::record::Record;
 use crate::run::RunInfo;
 use crate::run_fold::{DeltaWriter, RunFold, apply_delta};
+use crate::to_its_end::to_its_end;
 use crate::transfer::IMPORTING;
 use bytes::Bytes;
 use threadline_protocol::stages::fold::{self, FOLD_VERSION, Fold};
@@ -186,7 +187,8 @@ impl Engine {
     /// Whether the records of a run are all there.
     async fn check_whole(&self, thread: &ThreadKey, run: &RunInfo) -> Result<(), Error> {
         let (offset, first) = (run.offsets.start, self.store().thread(thread).await?.offsets.start);
-        if run.compacted {
+        // Compaction leaves the end of a run; of one that lies before the cut it may be gone as well.
+        if run.compacted && run.offsets.end > first {
             return Err(Error::Compacted { run: run.id.clone(), offset });
         }
         if offset < first { Err(Error::Trimmed { offset, first }) } else { Ok(()) }
@@ -246,12 +248,18 @@ impl Engine {
     }
 
     /// Replaces a full checkpoint of another version of the fold. If that cannot be done now, it will be the next time.
+    /// Once begun, it is done to its end: it must not land on what somebody else puts in its place then.
     async fn renew_full(&self, thread: &ThreadKey, stale: Checkpoint, fold: &Fold) {
-        let Some(_upkeep) = self.upkeep().try_of(thread) else { return };
-        if self.store().checkpoint(thread, stale.run).await.is_ok_and(|now| now.as_ref() == Some(&stale)) {
-            let renewed = Checkpoint { version: FOLD_VERSION, full: Some(full_of(fold)), ..stale };
-            let _ = self.store().put_checkpoint(thread, None, renewed, self.now()).await;
-        }
+        let (engine, thread, full) = (self.clone(), thread.clone(), full_of(fold));
+        to_its_end(async move {
+            let Some(_upkeep) = engine.upkeep().try_of(&thread) else { return };
+            let now = engine.store().checkpoint(&thread, stale.run).await;
+            if now.is_ok_and(|now| now.as_ref() == Some(&stale)) {
+                let renewed = Checkpoint { version: FOLD_VERSION, full: Some(full), ..stale };
+                let _ = engine.store().put_checkpoint(&thread, None, renewed, engine.now()).await;
+            }
+        })
+        .await;
     }
 
     /// Makes the checkpoint of a run that has ended without one ([`Store::unfolded`](crate::Store::unfolded)): it was closed for somebody else,
@@ -279,13 +287,30 @@ impl Engine {
     }
 
     /// The same for a run of a thread that may have been made anew since.
+    ///
+    /// # Cancel safety
+    /// Once begun, it is done to its end: what is on its way to the store can be seen by nobody, and whoever comes next has to wait for it.
     pub(crate) async fn keep_checkpoint_of(
         &self,
         thread: &ThreadKey,
         incarnation: Incarnation,
         run: RunNo,
     ) -> Result<Checkpoint, Error> {
-        let _upkeep = self.upkeep().of(thread).await;
+        let (engine, thread) = (self.clone(), thread.clone());
+        to_its_end(async move {
+            let _upkeep = engine.upkeep().of(&thread).await;
+            engine.make_checkpoint(&thread, incarnation, run).await
+        })
+        .await
+    }
+
+    /// The same for who has the upkeep of the thread.
+    async fn make_checkpoint(
+        &self,
+        thread: &ThreadKey,
+        incarnation: Incarnation,
+        run: RunNo,
+    ) -> Result<Checkpoint, Error> {
         // Whoever was faster may have let go of the records since.
         if let Some(checkpoint) = self.store().checkpoint(thread, run).await? {
             return Ok(checkpoint);

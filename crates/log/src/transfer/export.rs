@@ -1,6 +1,7 @@
 //! A thread as lines of JSON.
 
 use super::line::{EXPORT_VERSION, HeadLine, RecordLine, RunLine, ThreadLine, embedded};
+use crate::checkpoint::Checkpoint;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::lineage::chain;
@@ -160,9 +161,15 @@ impl Exporter {
             self.waiting.pop_first();
             let request = self.engine.store().request(&self.info.key, no).await?;
             let (request, request_text) = embedded(&request);
-            let parent = run.parent.filter(|parent| self.wanted.contains(parent));
             let compacted = run.compacted || self.is_cut(run);
-            let compaction = if compacted { self.compaction(run).await? } else { Vec::new() };
+            let kept = match compacted {
+                true => self.engine.store().checkpoint(&self.info.key, no).await?,
+                false => None,
+            };
+            // One that restates its branch begins with nothing, not with what its parent holds.
+            let is_alone = kept.as_ref().is_some_and(|kept| kept.stands_alone);
+            let parent = run.parent.filter(|parent| !is_alone && self.wanted.contains(parent));
+            let compaction = kept.map(|kept| compaction(&kept)).unwrap_or_default();
             let line = RunLine {
                 run: &run.id,
                 parent: parent.map(|parent| &self.runs[parent.index()].id),
@@ -185,17 +192,6 @@ impl Exporter {
         Ok(())
     }
 
-    /// What is left of a run whose records are gone.
-    async fn compaction(&self, run: &RunInfo) -> Result<Vec<Bytes>, Error> {
-        let Some(checkpoint) = self.engine.store().checkpoint(&self.info.key, run.no).await? else {
-            return Ok(Vec::new());
-        };
-        let events: Vec<_> = delta_events(&checkpoint.delta).collect();
-        // One that restates its branch has the runs before it in its frame.
-        let own = events.iter().rposition(|event| matches!(event, Event::RunStarted(_))).unwrap_or(0);
-        Ok(events[own..].iter().map(|event| event.to_json().into_bytes().into()).collect())
-    }
-
     async fn next_compact(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let Some(run) = self.waiting.pop_first() else { return Ok(None) };
         let delta = self.engine.delta_of(&self.info.key, run).await?;
@@ -212,6 +208,14 @@ impl Exporter {
         write_lines(&mut lines, &restated);
         Ok(Some(lines))
     }
+}
+
+/// What is left of a run whose records are gone.
+fn compaction(kept: &Checkpoint) -> Vec<Bytes> {
+    let events: Vec<_> = delta_events(&kept.delta).collect();
+    // One that restates its branch has the runs before it in its frame.
+    let own = events.iter().rposition(|event| matches!(event, Event::RunStarted(_))).unwrap_or(0);
+    events[own..].iter().map(|event| event.to_json().into_bytes().into()).collect()
 }
 
 fn put(lines: &mut Vec<u8>, line: &impl Serialize) {

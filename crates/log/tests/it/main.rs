@@ -2,6 +2,7 @@
 
 mod buffered;
 mod cost;
+mod leaving;
 mod memory;
 mod retaining;
 mod shared;

@@ -14,23 +14,23 @@ use threadline_testkit::store::GatedStore;
 
 const TEXT: &str = r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"a long answer"}"#;
 
-fn thread() -> ThreadKey {
+pub(super) fn thread() -> ThreadKey {
     let owner = |name| Owner::new(name).expect("a short name");
     let scope = Scope { app: owner("app"), user: owner("user") };
     ThreadKey::new(scope, ThreadId::new("t").expect("a short name"))
 }
 
-fn engine(store: &Arc<GatedStore>, clock: &Arc<ManualClock>) -> Engine {
+pub(super) fn engine(store: &Arc<GatedStore>, clock: &Arc<ManualClock>) -> Engine {
     let options = Options { full_checkpoint_runs_max: 1, ..Options::default() };
     Engine::new(store.clone(), clock.clone(), Arc::new(CountingIds::default()), options)
 }
 
-fn said(snapshot: &Snapshot) -> Vec<String> {
+pub(super) fn said(snapshot: &Snapshot) -> Vec<String> {
     snapshot.fold.messages().map(|message| message.to_json()).collect()
 }
 
 /// A run from its start to its end.
-async fn run(engine: &Engine, id: &str) {
+pub(super) async fn run(engine: &Engine, id: &str) {
     let request =
         format!(r#"{{"threadId":"t","runId":"{id}","messages":[],"tools":[],"context":[],"state":{{}}}}"#);
     let start =

@@ -1,9 +1,12 @@
 //! Which run a run continues.
 
 use super::stage::{Stage, answer, finished, ids, request, thread};
+use super::transfer::{export, import};
+use crate::store::Ending;
 use serde_json::json;
 use threadline_log::run::{BaseState, RunStatus};
-use threadline_log::{At, Error, HistoryMode, StartRun, Started};
+use threadline_log::transfer::ExportForm;
+use threadline_log::{At, Engine, Error, HistoryMode, RunNo, Started, ThreadKey};
 use threadline_protocol::stages::close::Cause;
 
 /// Clients that name no parent edit, ask again and go on by the messages that they send.
@@ -138,19 +141,42 @@ pub async fn a_request_opens_one_run(stage: Stage) {
     assert_eq!(kept, first.to_string());
 }
 
-/// The graph of the protocol's page about serialization: one log, and a history for each run's branch.
-pub async fn six_runs_are_four_histories(stage: Stage) {
+/// The graph of the protocol's page about serialization: one log, and a history and a state for each run's branch. So it is when it was written,
+/// after the store has tidied up, after restarts, and where it was imported.
+pub async fn six_runs_are_four_histories(mut stage: Stage) {
     let t = thread("t");
     for (run, parent) in
         [("1", None), ("2", None), ("3", Some("2")), ("4", None), ("5", Some("2")), ("6", None)]
     {
         let mut request = request(&t, run, &[&format!("u{run}")]);
+        request["state"] = json!({});
         if let Some(parent) = parent {
             request["parentRunId"] = json!(parent);
         }
-        stage.converse(&t, &request).await;
+        let started = stage.ask_with(&t, &request, HistoryMode::Server).await;
+        let Ok(Started::New(writer)) = started else { panic!("no run was opened: {started:?}") };
+        let patch = json!([{"op": "add", "path": format!("/{run}"), "value": true}]);
+        stage.say(&writer, &answer(run)).await;
+        stage.say(&writer, &[json!({"type": "STATE_DELTA", "delta": patch}), finished(&t, run)]).await;
     }
-    let histories: &[&[&str]] = &[
+    assert_histories(&stage.engine, &t, "written").await;
+    stage.store.tidy().await.expect("it tidies up");
+    assert_histories(&stage.engine, &t, "tidy").await;
+    for ending in [Ending::Crash, Ending::Clean] {
+        if stage.lasts() {
+            stage = stage.reopen(ending).await;
+            assert_histories(&stage.engine, &t, &format!("{ending:?}")).await;
+        }
+    }
+    let other = stage.another().await;
+    let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+    import(&other.engine, &exported).await.expect("the export makes sense");
+    assert_histories(&other.engine, &t, "imported").await;
+}
+
+/// Each run has said something to those before it on its branch, and added to their state.
+async fn assert_histories(engine: &Engine, t: &ThreadKey, what: &str) {
+    let histories: [&[&str]; 6] = [
         &["1"],
         &["1", "2"],
         &["1", "2", "3"],
@@ -158,11 +184,13 @@ pub async fn six_runs_are_four_histories(stage: Stage) {
         &["1", "2", "5"],
         &["1", "2", "5", "6"],
     ];
-    let runs = stage.runs(&t).await;
-    for (run, history) in runs.iter().zip(histories) {
+    for (run, history) in (0..).map(RunNo).zip(histories) {
+        let fold = engine.snapshot(t, At::Run(run)).await.expect("its end can be seen").fold;
         let said: Vec<String> =
             history.iter().flat_map(|run| [format!("u{run}"), format!("a-{run}")]).collect();
-        assert_eq!(ids(&stage.fold(&t, At::Run(run.no)).await), said, "after run {}", run.id);
+        assert_eq!(ids(&fold), said, "{what}, {run:?}");
+        let state: Vec<String> = history.iter().map(|run| format!(r#""{run}":true"#)).collect();
+        assert_eq!(fold.state().as_str(), format!("{{{}}}", state.join(",")), "{what}, {run:?}");
     }
 }
 
@@ -182,13 +210,8 @@ pub async fn a_state_that_says_nothing_is_the_branchs(stage: Stage) {
             Some(state) => request["state"] = state.clone(),
             None => _ = request.as_object_mut().and_then(|request| request.remove("state")),
         }
-        let start = StartRun {
-            thread: t.clone(),
-            request: request.to_string().into(),
-            history: HistoryMode::Server,
-            agent: None,
-        };
-        let Ok(Started::New(writer)) = stage.engine.start_run(start).await else { panic!("it is opened") };
+        let started = stage.ask_with(&t, &request, HistoryMode::Server).await;
+        let Ok(Started::New(writer)) = started else { panic!("it is opened") };
         assert_eq!(stage.runs(&t).await[count].base_state, expected, "{state:?}");
         stage.say(&writer, &[finished(&t, &count.to_string())]).await;
     }

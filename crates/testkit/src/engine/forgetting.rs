@@ -55,14 +55,15 @@ pub async fn trimmed_threads_keep_their_branches(stage: Stage) {
     let runs = stage.runs(&t).await;
     let tail = runs[2].offsets.end;
     assert!(matches!(stage.engine.trim(&t, tail + 1).await, Err(Error::BeyondTail { .. })));
+    let inside = At::Offset(runs[2].offsets.start + 2);
+    let held_inside = seen(&stage.fold(&t, inside).await);
     let untouched = stage.store.checkpoint(&t, RunNo(2)).await.expect("it is read").expect("it is there");
     assert!(!untouched.stands_alone, "nothing was done");
     assert_eq!(stage.engine.trim(&t, runs[2].offsets.start).await, Ok(runs[2].offsets.start));
     assert_eq!(ends(&stage, &t, &[1, 2]).await, before);
     let gone = stage.engine.snapshot(&t, At::Offset(1)).await;
     assert!(matches!(gone, Err(Error::Trimmed { .. })));
-    let inside = At::Offset(runs[2].offsets.start + 2);
-    assert!(stage.engine.snapshot(&t, inside).await.is_ok());
+    assert_eq!(seen(&stage.fold(&t, inside).await), held_inside, "its parent is gone, but for its end");
     assert_eq!(stage.engine.trim(&t, tail).await, Ok(tail));
     assert_eq!(stage.engine.trim(&t, 1).await, Ok(tail), "it is gone already");
     assert_eq!(ends(&stage, &t, &[1, 2]).await, before);

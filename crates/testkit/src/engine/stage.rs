@@ -2,6 +2,7 @@
 
 use crate::store::{Ending, Harness, runtime};
 use serde_json::{Value, json};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use threadline_log::clock::{Clock, Ids};
@@ -41,9 +42,20 @@ impl Ids for CountingIds {
     }
 }
 
+/// Makes places for stores of the kind that a law is tried on.
+#[derive(Clone)]
+struct Harnesses(Arc<dyn Fn() -> Box<dyn Harness> + Send + Sync>);
+
+impl fmt::Debug for Harnesses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Harnesses")
+    }
+}
+
 /// An engine on a store that a law is tried on.
 #[derive(Debug)]
 pub struct Stage {
+    harnesses: Harnesses,
     harness: Box<dyn Harness>,
     pub(super) store: Arc<dyn Store>,
     pub(super) engine: Engine,
@@ -55,9 +67,13 @@ pub struct Stage {
 ///
 /// # Panics
 /// If it does not hold.
-pub fn play<H: Harness + 'static, F: Future<Output = ()>>(harness: impl Fn() -> H, law: impl Fn(Stage) -> F) {
+pub fn play<H: Harness + 'static, F: Future<Output = ()>>(
+    harness: impl Fn() -> H + Send + Sync + 'static,
+    law: impl Fn(Stage) -> F,
+) {
+    let harnesses = Harnesses(Arc::new(move || Box::new(harness())));
     runtime().block_on(async {
-        let stage = Stage::new(Box::new(harness())).await;
+        let stage = Stage::new(harnesses).await;
         Box::pin(law(stage)).await;
     });
 }
@@ -69,21 +85,27 @@ impl Stage {
         told.unwrap_or_else(|| self.harness.engine_cases())
     }
 
-    async fn new(harness: Box<dyn Harness>) -> Self {
+    async fn new(harnesses: Harnesses) -> Self {
+        let harness = harnesses.0();
         let store = harness.open().await;
         let (clock, ids) = (Arc::new(ManualClock::default()), Arc::new(CountingIds::default()));
         clock.advance(1_000);
         let engine = new_engine(&store, &clock, &ids);
-        Self { harness, store, engine, clock, ids }
+        Self { harnesses, harness, store, engine, clock, ids }
+    }
+
+    /// Another one, on an empty store of the same kind.
+    pub(super) async fn another(&self) -> Self {
+        Self::new(self.harnesses.clone()).await
     }
 
     /// The same after the store was ended and opened again.
     pub(super) async fn reopen(self, ending: Ending) -> Self {
-        let Self { harness, store, engine, clock, ids } = self;
+        let Self { harnesses, harness, store, engine, clock, ids } = self;
         drop(engine);
         let store = harness.reopen(store, ending).await;
         let engine = new_engine(&store, &clock, &ids);
-        Self { harness, store, engine, clock, ids }
+        Self { harnesses, harness, store, engine, clock, ids }
     }
 
     pub(super) fn lasts(&self) -> bool {
@@ -101,7 +123,7 @@ impl Stage {
         Some(new_engine(&store, &self.clock, &self.ids))
     }
 
-    /// Another engine, on a store of its own.
+    /// Another engine, on a store of its own in memory.
     pub(super) fn other(&self) -> Engine {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         new_engine(&store, &self.clock, &self.ids)
@@ -109,12 +131,18 @@ impl Stage {
 
     /// Asks for a run.
     pub(super) async fn ask(&self, thread: &ThreadKey, request: &Value) -> Result<Started, Error> {
-        let start = StartRun {
-            thread: thread.clone(),
-            request: request.to_string().into(),
-            history: HistoryMode::Client,
-            agent: None,
-        };
+        self.ask_with(thread, request, HistoryMode::Client).await
+    }
+
+    /// The same where somebody else may keep the history.
+    pub(super) async fn ask_with(
+        &self,
+        thread: &ThreadKey,
+        request: &Value,
+        history: HistoryMode,
+    ) -> Result<Started, Error> {
+        let (thread, request) = (thread.clone(), request.to_string().into());
+        let start = StartRun { thread, request, history, agent: None };
         self.clock.advance(1);
         self.engine.start_run(start).await
     }

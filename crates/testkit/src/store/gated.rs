@@ -1,10 +1,11 @@
-//! A store whose appends wait, or fail, as long as a test wants.
+//! A store whose writes wait, or fail, as long as a test wants.
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use threadline_log::kin::{Kin, Sought};
 use threadline_log::run::RunInfo;
@@ -41,6 +42,10 @@ pub struct GatedStore {
     is_damaged: AtomicBool,
     is_forgetful: AtomicBool,
     checkpoint_bytes_max: AtomicUsize,
+    /// Whether checkpoints wait, how many came, and the runs of those on their way.
+    are_checkpoints_held: watch::Sender<bool>,
+    checkpoints: watch::Sender<usize>,
+    on_their_way: Arc<Mutex<HashSet<(ThreadKey, RunNo)>>>,
     /// Whether deletions wait, and how many came.
     are_deletions_held: watch::Sender<bool>,
     deletions: watch::Sender<usize>,
@@ -65,6 +70,9 @@ impl GatedStore {
             is_damaged: AtomicBool::default(),
             is_forgetful: AtomicBool::default(),
             checkpoint_bytes_max: AtomicUsize::new(usize::MAX),
+            are_checkpoints_held: watch::Sender::default(),
+            checkpoints: watch::Sender::default(),
+            on_their_way: Arc::default(),
             are_deletions_held: watch::Sender::default(),
             deletions: watch::Sender::default(),
         }
@@ -88,6 +96,52 @@ impl GatedStore {
     /// From now on larger checkpoints are refused.
     pub fn set_checkpoint_bytes_max(&self, bytes: usize) {
         self.checkpoint_bytes_max.store(bytes, Ordering::SeqCst);
+    }
+
+    /// While they are held, checkpoints are on their way, as in a store that writes later what it has taken in: nobody sees them, whoever puts
+    /// them may go, and there is no other first one of the run.
+    pub fn hold_checkpoints(&self, are_held: bool) {
+        self.are_checkpoints_held.send_replace(are_held);
+    }
+
+    /// How many checkpoints came.
+    #[must_use]
+    pub fn checkpoints(&self) -> usize {
+        *self.checkpoints.borrow()
+    }
+
+    /// Waits until so many checkpoints came.
+    ///
+    /// # Panics
+    /// If there is a bug: the store outlives who waits.
+    pub async fn wait_for_checkpoints(&self, checkpoints: usize) {
+        let mut came = self.checkpoints.subscribe();
+        came.wait_for(|came| *came >= checkpoints).await.expect("the store is there");
+    }
+
+    /// Takes in a checkpoint, and puts it when checkpoints are not held any more.
+    async fn put_later(
+        &self,
+        thread: &ThreadKey,
+        first_of: Option<Incarnation>,
+        checkpoint: Checkpoint,
+        time: Timestamp,
+    ) -> Result<(), Error> {
+        let (store, on_their_way) = (Arc::clone(&self.store), Arc::clone(&self.on_their_way));
+        let mut are_held = self.are_checkpoints_held.subscribe();
+        let put = (thread.clone(), checkpoint.run);
+        let is_only = on_their_way.lock().unwrap_or_else(PoisonError::into_inner).insert(put.clone());
+        if !is_only && first_of.is_some() {
+            return Err(Error::RunsChanged);
+        }
+        let putting = tokio::spawn(async move {
+            // If nobody can let them go any more, they go.
+            let _ = are_held.wait_for(|are_held| !are_held).await;
+            let outcome = store.put_checkpoint(&put.0, first_of, checkpoint, time).await;
+            on_their_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&put);
+            outcome
+        });
+        putting.await.expect("stores do not panic")
     }
 
     /// While they are held, deletions wait.
@@ -229,7 +283,9 @@ impl Store for GatedStore {
         if bytes > max {
             return Err(Error::TooLarge { bytes, max });
         }
-        self.reach()?.put_checkpoint(thread, first_of, checkpoint, time).await
+        self.reach()?;
+        self.checkpoints.send_modify(|checkpoints| *checkpoints += 1);
+        self.put_later(thread, first_of, checkpoint, time).await
     }
 
     async fn trim(&self, thread: &ThreadKey, first: u64, time: Timestamp) -> Result<(), Error> {
