@@ -154,13 +154,21 @@ struct Start {
     rebuild: Option<String>,
 }
 
-/// Opens or makes a store.
+/// Opens or makes a store. The catalogue is derived: whatever is wrong with it, it keeps nobody from what is there.
 pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenError> {
-    match open_with(options, None) {
-        // It is derived: one that cannot be used is made anew, whatever is wrong with it.
+    let opened = match open_with(options, None) {
         Err(OpenError::Catalogue(why)) => open_with(options, Some(why)),
         opened => opened,
-    }
+    };
+    let why = match opened {
+        // One that cannot be made anew is made in memory: the disk may be full.
+        Err(OpenError::Catalogue(why) | OpenError::Rebuild(RebuildError::Catalogue(why))) => why,
+        opened => return opened,
+    };
+    let (in_memory, _) = options.without_catalogue()?;
+    let (engine, report) = open_with(&in_memory, None)?;
+    let rebuilt = Some(format!("{why}; it is in memory until the store is next opened"));
+    Ok((engine, OpenReport { rebuilt, ..report }))
 }
 
 /// Opens or makes a store; with a new catalogue, if there is a reason for one.
