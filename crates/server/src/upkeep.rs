@@ -75,7 +75,7 @@ async fn keep_checkpoints(app: App, mut closed: mpsc::Receiver<Runs>, folded: on
         loop {
             tokio::select! {
                 () = &mut look_again => break,
-                Some(runs) = closed.recv() => unfolded.fold(app.engine(), runs).await,
+                Some(runs) = closed.recv() => unfolded.fold_closed(app.engine(), runs).await,
             }
         }
     }
@@ -85,33 +85,47 @@ async fn keep_checkpoints(app: App, mut closed: mpsc::Receiver<Runs>, folded: on
 #[derive(Default)]
 struct Unfolded {
     runs: BTreeMap<(ThreadKey, RunNo), Error>,
-    /// Nothing can be, now.
-    all: Option<Error>,
+    /// Why nothing can be, now.
+    all: Option<String>,
 }
 
 impl Unfolded {
     async fn fold_all(&mut self, engine: &Engine) {
-        match engine.store().unfolded().await {
+        let folded = match engine.store().unfolded().await {
             Ok(missing) => {
                 let missing_still: BTreeSet<_> = missing.iter().collect();
                 self.runs.retain(|run, _| missing_still.contains(run));
-                self.fold(engine, missing).await;
+                self.fold(engine, missing).await
             }
-            Err(error) => self.note_all(error),
+            Err(error) => Err(engine.store().trouble().unwrap_or_else(|| error.to_string())),
+        };
+        match folded {
+            Ok(()) => self.all = None,
+            Err(why) => self.note_all(why),
         }
     }
 
-    async fn fold(&mut self, engine: &Engine, runs: Runs) {
+    async fn fold_closed(&mut self, engine: &Engine, closed: Runs) {
+        if let Err(why) = self.fold(engine, closed).await {
+            self.note_all(why);
+        }
+    }
+
+    /// Folds what can be folded. An error only where the store as a whole is in trouble: a run that cannot be read keeps no other from it.
+    async fn fold(&mut self, engine: &Engine, runs: Runs) -> Result<(), String> {
         for (thread, run) in runs {
             let Err(error) = engine.keep_missing_checkpoint(&thread, run).await else { continue };
-            match error {
-                Error::Unavailable(_) | Error::Indeterminate(_) => return self.note_all(error),
+            match (error, engine.store().trouble()) {
+                (Error::Unavailable(_) | Error::Indeterminate(_), Some(trouble)) => return Err(trouble),
                 // It was deleted meanwhile, and perhaps made anew.
-                Error::NoThread(_) | Error::NoRun(_) | Error::RunActive(_) | Error::OtherIncarnation(_) => {}
-                error => self.note(thread, run, error),
+                (
+                    Error::NoThread(_) | Error::NoRun(_) | Error::RunActive(_) | Error::OtherIncarnation(_),
+                    _,
+                ) => {}
+                (error, _) => self.note(thread, run, error),
             }
         }
-        self.all = None;
+        Ok(())
     }
 
     fn note(&mut self, thread: ThreadKey, run: RunNo, error: Error) {
@@ -122,10 +136,10 @@ impl Unfolded {
         }
     }
 
-    fn note_all(&mut self, error: Error) {
-        if self.all.as_ref() != Some(&error) {
-            tracing::warn!(%error, "what runs said that were closed cannot be folded now");
-            self.all = Some(error);
+    fn note_all(&mut self, why: String) {
+        if self.all.as_ref() != Some(&why) {
+            tracing::warn!(why, "what runs said that were closed cannot be folded now");
+            self.all = Some(why);
         }
     }
 }
@@ -173,4 +187,90 @@ fn ticks(every: Duration) -> Interval {
     let mut ticks = interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use threadline_log::names::Owner;
+    use threadline_log::thread::ThreadQuery;
+    use threadline_log::{Batch, HistoryMode, NewRecord, Options, Scope, StartRun, Started, Store, ThreadId};
+    use threadline_testkit::engine::{CountingIds, ManualClock};
+    use threadline_testkit::store::{Gate, GatedStore};
+
+    fn thread(name: &str) -> ThreadKey {
+        let owner = || Owner::new("o").unwrap();
+        ThreadKey::new(Scope { app: owner(), user: owner() }, ThreadId::new(name).unwrap())
+    }
+
+    /// Threads whose runs have said something, and were closed for somebody who is gone.
+    async fn closed(store: &Arc<GatedStore>, names: &[&str]) -> Engine {
+        let (clock, ids) = (Arc::<ManualClock>::default(), Arc::<CountingIds>::default());
+        let engine = Engine::new(store.clone(), clock, ids, Options::default());
+        for name in names {
+            let request = format!(
+                r#"{{"threadId":"{name}","runId":"r","messages":[],"tools":[],"context":[],"state":{{}}}}"#
+            );
+            let (thread, history) = (thread(name), HistoryMode::Client);
+            let start = StartRun { thread, request: request.into(), history, agent: None };
+            let Ok(Started::New(writer)) = engine.start_run(start).await else { panic!("{name}") };
+            let said = r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"assistant","delta":"pear"}"#;
+            let batch = Batch::from(vec![NewRecord::event(said)]);
+            engine.append(&writer, batch).await.unwrap();
+        }
+        assert_eq!(engine.close_orphans().await.map(|closed| closed.len()), Ok(names.len()));
+        engine
+    }
+
+    async fn found(engine: &Engine) -> BTreeSet<String> {
+        let query = ThreadQuery { words: Some("pear".to_owned()), limit: 10, ..ThreadQuery::default() };
+        let found = engine.threads(&query).await.unwrap();
+        found.into_iter().map(|thread| thread.key.thread.to_string()).collect()
+    }
+
+    fn names<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
+        names.map(str::to_owned).into()
+    }
+
+    #[tokio::test]
+    async fn a_run_that_cannot_be_read_keeps_no_other_from_being_folded() {
+        let store = Arc::<GatedStore>::default();
+        let engine = closed(&store, &["a", "b", "c"]).await;
+        let unreadable = (thread("a"), RunNo(0));
+        assert_eq!(store.unfolded().await.unwrap().first(), Some(&unreadable), "it is the first");
+        store.set_unreadable(Some(unreadable.0.clone()));
+        let mut unfolded = Unfolded::default();
+        for _ in 0..2 {
+            unfolded.fold_all(&engine).await;
+            assert_eq!(found(&engine).await, names(["b", "c"]));
+            assert_eq!(unfolded.all, None);
+            let noted: Vec<_> = unfolded.runs.iter().collect();
+            assert!(matches!(noted[..], [(run, Error::Unavailable(_))] if *run == unreadable), "{noted:?}");
+        }
+        store.set_unreadable(None);
+        unfolded.fold_all(&engine).await;
+        assert_eq!(found(&engine).await, names(["a", "b", "c"]));
+        unfolded.fold_all(&engine).await;
+        assert!(unfolded.runs.is_empty(), "it is forgotten");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_is_away_is_noted_for_all_until_it_is_back() {
+        let store = Arc::<GatedStore>::default();
+        let engine = closed(&store, &["a", "b"]).await;
+        let missing = store.unfolded().await.unwrap();
+        let mut unfolded = Unfolded::default();
+        store.set(Gate::Away);
+        unfolded.fold_closed(&engine, missing).await;
+        let noted = unfolded.all.clone().expect("it is noted");
+        assert!(noted.contains("the store is away"), "{noted}");
+        unfolded.fold_all(&engine).await;
+        // Nothing that could be folded says nothing of the rest.
+        unfolded.fold_closed(&engine, Vec::new()).await;
+        assert_eq!((unfolded.all.as_ref(), unfolded.runs.len()), (Some(&noted), 0));
+        store.set(Gate::Open);
+        unfolded.fold_all(&engine).await;
+        assert_eq!((unfolded.all.as_ref(), found(&engine).await), (None, names(["a", "b"])));
+    }
 }

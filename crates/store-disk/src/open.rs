@@ -154,18 +154,26 @@ struct Start {
     rebuild: Option<String>,
 }
 
-/// Opens or makes a store.
+/// Opens or makes a store. The catalogue is derived: whatever is wrong with it, it keeps nobody from what is there.
 pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenError> {
     open_knowing(options, Known::default())
 }
 
 /// The same, with what is known of its journal besides what the catalogue and history know.
 pub(crate) fn open_knowing(options: &DiskOptions, known: Known) -> Result<(Engine, OpenReport), OpenError> {
-    match open_with(options, known, None) {
-        // It is derived: one that cannot be used is made anew, whatever is wrong with it.
+    let opened = match open_with(options, known, None) {
         Err(OpenError::Catalogue(why)) => open_with(options, known, Some(why)),
         opened => opened,
-    }
+    };
+    let why = match opened {
+        // One that cannot be made anew is made in memory: the disk may be full.
+        Err(OpenError::Catalogue(why) | OpenError::Rebuild(RebuildError::Catalogue(why))) => why,
+        opened => return opened,
+    };
+    let (in_memory, _) = options.without_catalogue()?;
+    let (engine, report) = open_with(&in_memory, known, None)?;
+    let rebuilt = Some(format!("{why}; it is in memory until the store is next opened"));
+    Ok((engine, OpenReport { rebuilt, ..report }))
 }
 
 /// What the catalogue and history know of the journal, as far as they can be read.

@@ -3,6 +3,7 @@
 pub mod balancer;
 pub mod engine;
 pub mod fault_proxy;
+pub mod faults;
 pub mod fill;
 pub mod postgres;
 pub mod random;

@@ -1,5 +1,6 @@
 //! Real system calls that fail, where strace can be used.
 
+use crate::faults::leave_out;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,15 +34,14 @@ pub struct Call {
     pub end: usize,
 }
 
-/// Whether strace is here and may be used. Says so if not, as a test is left out then.
+/// Whether strace is here and may be used. If not, a test is left out.
 #[must_use]
-#[expect(clippy::print_stdout, reason = "for who reads the output of tests")]
 pub fn is_usable() -> bool {
     let mut command = Command::new("strace");
     let traced = command.args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     let is_usable = traced.is_ok_and(|status| status.success());
     if !is_usable {
-        println!("skipped: strace is not here or may not be used");
+        leave_out("strace is not here or may not be used");
     }
     is_usable
 }

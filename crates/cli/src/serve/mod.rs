@@ -144,7 +144,7 @@ async fn until_stopped(config: &Config) -> Result<(), Failure> {
     let lease_ms = i64::try_from(config.settings.runs.lease.as_millis()).unwrap_or(i64::MAX);
     let options = Options { lease_ms, ..Options::default() };
     let engine = Engine::new(store, clock, Arc::new(RandomIds), options);
-    let orphans = close_orphans(&engine).await?;
+    let orphans = close_orphans(&engine).await?.len();
     if orphans > 0 {
         tracing::warn!(runs = orphans, "runs of an earlier process were closed as abandoned");
     }

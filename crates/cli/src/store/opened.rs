@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use threadline_log::clock::{Clock, Ids};
 use threadline_log::run::RunInfo;
 use threadline_log::thread::{ThreadCursor, ThreadInfo, ThreadOrder, ThreadQuery};
-use threadline_log::{Engine, Error, Incarnation, Options, RunId, Store, ThreadKey, Timestamp};
+use threadline_log::{Engine, Error, Incarnation, Options, RunId, RunNo, Store, ThreadKey, Timestamp};
 use threadline_store_disk::{DiskOptions, DiskStore};
 use tokio::runtime::Runtime;
 
@@ -56,18 +56,18 @@ pub(crate) struct Opened {
 }
 
 /// Closes runs that nobody executes: in a store that one process has alone, all that an earlier one left open; in one that several
-/// have, those whose time is over. Gives how many.
-pub(crate) async fn close_orphans(engine: &Engine) -> Result<usize, Error> {
-    let closed = match engine.store().shared() {
-        Some(_) => engine.close_expired().await?,
-        None => engine.close_orphans().await?,
-    };
-    Ok(closed.len())
+/// have, those whose time is over. Gives which.
+pub(crate) async fn close_orphans(engine: &Engine) -> Result<Vec<(ThreadKey, RunNo)>, Error> {
+    match engine.store().shared() {
+        Some(_) => engine.close_expired().await,
+        None => engine.close_orphans().await,
+    }
 }
 
-/// Folds what runs said that nobody executes, so that it is found. Nothing else waits for that: who asks for what cannot be folded is told.
-async fn fold_orphans(engine: &Engine) {
-    for (thread, run) in engine.store().unfolded().await.unwrap_or_default() {
+/// Folds what these runs said, so that it is found. Nothing else waits for that: who asks for what cannot be folded is told. Those that others
+/// have left are for servers: no command should read again and again what it cannot fold.
+async fn fold_closed(engine: &Engine, closed: Vec<(ThreadKey, RunNo)>) {
+    for (thread, run) in closed {
         let _ = engine.keep_missing_checkpoint(&thread, run).await;
     }
 }
@@ -134,10 +134,10 @@ impl Opened {
 
     fn writing(place: &Place, missing: Missing) -> Result<Self, Failure> {
         let opened = Self::open(place, false, missing)?;
-        opened.wait(close_orphans(&opened.engine))?;
+        let closed = opened.wait(close_orphans(&opened.engine))?;
         // What others have at once, their servers fold.
         if opened.engine.store().shared().is_none() {
-            opened.wait(fold_orphans(&opened.engine));
+            opened.wait(fold_closed(&opened.engine, closed));
         }
         Ok(opened)
     }

@@ -86,8 +86,8 @@ impl Ledger {
         }
     }
 
-    /// Opens a store that may take no writes, and looks for everything.
-    pub(crate) fn verify_readable(&self, load: &Load) {
+    /// Opens a store that may take no writes, and looks for everything. Gives why its catalogue was made anew, if it was.
+    pub(crate) fn verify_readable(&self, load: &Load) -> Option<String> {
         let (store, report) = DiskStore::open(&load.options()).expect("a store");
         assert!(report.damages.is_empty(), "{:?}", report.damages);
         runtime().block_on(async {
@@ -98,6 +98,7 @@ impl Ledger {
                 }
             }
         });
+        report.rebuilt
     }
 
     /// Opens the store and looks for everything. It ends in one way or another.

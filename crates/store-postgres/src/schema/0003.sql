@@ -1,7 +1,6 @@
 -- The first checkpoint of a run is kept for the thread that was folded, and only if there is none: another instance may have deleted that
--- thread and made one of its name since, or have kept another checkpoint.
-DROP FUNCTION put_checkpoint(text, text, text, bigint, bigint, boolean, bytea, bytea, text, text[], bigint, bigint, bigint[]);
-
+-- thread and made one of its name since, or have kept another checkpoint. The function of 13 arguments stays as it is: instances of before
+-- that go on call it, and could continue no thread without it.
 CREATE FUNCTION put_checkpoint(
   the_app text, the_owner text, the_name text, first_of bigint, the_run bigint, the_version bigint, is_alone boolean, the_delta bytea,
   the_whole bytea, the_chained text, the_words text[], the_said bigint, the_history bigint, the_messages bigint[]

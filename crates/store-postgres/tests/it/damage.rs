@@ -1,8 +1,8 @@
 //! Rows that were changed by somebody else are noticed.
 
-use crate::place::{Place, append, open_run, opening, texts, thread};
+use crate::place::{Place, append, finished, open_run, opening, texts, thread};
 use bytes::Bytes;
-use threadline_log::run::{RunEnd, RunLineage, RunStatus};
+use threadline_log::run::RunLineage;
 use threadline_log::store::OpenRun;
 use threadline_log::{Checkpoint, Error, Store};
 
@@ -32,15 +32,8 @@ async fn a_damaged_row_is_never_served_and_harms_no_other_thread() {
 async fn a_flipped_bit_of_a_request_or_a_checkpoint_is_never_served() {
     let place = Place::new();
     let (store, thread, now) = (place.instance().await, thread("t"), threadline_log::Timestamp(1));
-    let end = RunEnd {
-        status: RunStatus::Finished,
-        outcome: None,
-        error_code: None,
-        usage: None,
-        interrupts: Vec::new(),
-    };
     let request = Bytes::from_static(br#"{"said":"{1}"}"#);
-    let open = OpenRun { request: request.clone(), end: Some(end), ..opening(&thread, now) };
+    let open = OpenRun { request: request.clone(), end: Some(finished()), ..opening(&thread, now) };
     let run = store.open_run(open).await.expect("a run").run;
     let checkpoint = Checkpoint {
         run,

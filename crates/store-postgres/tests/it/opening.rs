@@ -1,7 +1,10 @@
 //! Opening a database.
 
-use crate::place::{Place, open_run, texts, thread};
-use threadline_log::{Error, Store, Timestamp};
+use crate::place::{Place, finished, open_run, opening, texts, thread};
+use bytes::Bytes;
+use threadline_log::run::RunLineage;
+use threadline_log::store::OpenRun;
+use threadline_log::{Checkpoint, Error, RunNo, Store, Timestamp};
 use threadline_store_postgres::{OpenError, PostgresOptions, PostgresStore};
 use threadline_testkit::postgres::schema_url;
 use tokio::task::JoinSet;
@@ -59,6 +62,61 @@ async fn a_database_of_an_older_format_is_brought_to_this_one_by_one_of_those_th
     assert_eq!(texts(&store, &t).await, Ok(vec!["start".to_owned()]));
     store.delete(&t, None, Timestamp(0)).await.expect("deleted");
     assert_eq!(store.thread(&t).await.map(drop), Err(Error::NoThread(t)));
+}
+
+/// How instances of format 2 keep a checkpoint.
+const PUT_CHECKPOINT_OF_BEFORE: &str =
+    "SELECT outcome, detail FROM put_checkpoint($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+/// What they would give it for the one that there is, but for its thread and run.
+const KEPT: &str = "SELECT c.version, c.stands_alone, c.delta, c.whole, c.chained, c.words, r.said, r.history, r.messages \
+    FROM checkpoint AS c JOIN run AS r ON r.thread = c.thread AND r.no = c.run";
+
+#[tokio::test]
+async fn an_instance_of_before_that_goes_on_keeps_checkpoints() {
+    let place = Place::new();
+    let store = place.instance().await;
+    let (now, before, run, time) = (thread("now"), thread("before"), RunNo(0), Timestamp(1));
+    for thread in [&now, &before] {
+        let open = OpenRun { end: Some(finished()), ..opening(thread, time) };
+        assert_eq!(store.open_run(open).await.expect("a run").run, run);
+    }
+    let checkpoint = Checkpoint {
+        run,
+        version: 1,
+        stands_alone: false,
+        delta: Bytes::from_static(b"delta"),
+        full: Some(Bytes::from_static(b"full")),
+        chained: None,
+        lineage: RunLineage { said: 1, hash: 2, ids: vec![3] },
+    };
+    store.put_checkpoint(&now, None, checkpoint.clone(), time).await.expect("kept");
+    assert_eq!(store.unfolded().await, Ok(vec![(before.clone(), run)]));
+    let inside = place.inside().await;
+    let row = inside.query_one(KEPT, &[]).await.expect("a row");
+    let kept = inside
+        .query_one(
+            PUT_CHECKPOINT_OF_BEFORE,
+            &[
+                &"app",
+                &"user",
+                &"before",
+                &i64::from(run.0),
+                &row.get::<_, i64>(0),
+                &row.get::<_, bool>(1),
+                &row.get::<_, &[u8]>(2),
+                &row.get::<_, Option<&[u8]>>(3),
+                &row.get::<_, Option<&str>>(4),
+                &row.get::<_, Vec<String>>(5),
+                &row.get::<_, i64>(6),
+                &row.get::<_, i64>(7),
+                &row.get::<_, Vec<i64>>(8),
+            ],
+        )
+        .await
+        .expect("it is there to be called");
+    assert_eq!(kept.get::<_, i32>(0), 0, "it is done");
+    assert_eq!(store.checkpoint(&before, run).await, Ok(Some(checkpoint)));
+    assert_eq!(store.unfolded().await, Ok(vec![]));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use threadline_log::names::Owner;
-use threadline_log::run::BaseState;
+use threadline_log::run::{BaseState, RunEnd, RunStatus};
 use threadline_log::store::{Append, OpenRun, Opened, RunsSeen};
 use threadline_log::{
     Epoch, Error, Incarnation, NewRecord, RunId, Scope, Store, ThreadId, ThreadKey, Timestamp,
@@ -121,6 +121,12 @@ pub(crate) fn opening(thread: &ThreadKey, time: Timestamp) -> OpenRun {
         lease_until: Timestamp(time.0 + 60_000),
         time,
     }
+}
+
+/// How a run ends that has nothing to say about that.
+pub(crate) const fn finished() -> RunEnd {
+    let status = RunStatus::Finished;
+    RunEnd { status, outcome: None, error_code: None, usage: None, interrupts: Vec::new() }
 }
 
 /// A record of the first run of a thread.

@@ -1,8 +1,7 @@
 //! Packing by several instances at once.
 
-use crate::place::{Place, append, open_run, texts, thread};
+use crate::place::{Place, append, finished, open_run, texts, thread};
 use std::sync::Arc;
-use threadline_log::run::{RunEnd, RunStatus};
 use threadline_log::store::Append;
 use threadline_log::{Epoch, NewRecord, RunNo, Store};
 use threadline_store_postgres::PostgresStore;
@@ -72,8 +71,6 @@ async fn who_is_late_with_packing_changes_nothing() {
 
 /// Ends a run, which can be packed from then on.
 async fn end(place: &Place, store: &PostgresStore, thread: &threadline_log::ThreadKey) {
-    let status = RunStatus::Finished;
-    let end = RunEnd { status, outcome: None, error_code: None, usage: None, interrupts: Vec::new() };
     let append = Append {
         thread: thread.clone(),
         incarnation: None,
@@ -82,7 +79,7 @@ async fn end(place: &Place, store: &PostgresStore, thread: &threadline_log::Thre
         records: vec![NewRecord::event("end")],
         key: None,
         expected_tail: None,
-        end: Some(end.into()),
+        end: Some(finished().into()),
         // As what was appended last, by the store's clock.
         time: threadline_log::Timestamp(0),
     };

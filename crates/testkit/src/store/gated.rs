@@ -40,6 +40,8 @@ pub struct GatedStore {
     is_silent: watch::Sender<bool>,
     opened: watch::Sender<usize>,
     is_damaged: AtomicBool,
+    /// Whose records cannot be read, though the store is not in trouble.
+    unreadable: watch::Sender<Option<ThreadKey>>,
     is_forgetful: AtomicBool,
     checkpoint_bytes_max: AtomicUsize,
     /// Whether checkpoints wait, how many came, and the runs of those on their way.
@@ -68,6 +70,7 @@ impl GatedStore {
             is_silent: watch::Sender::default(),
             opened: watch::Sender::default(),
             is_damaged: AtomicBool::default(),
+            unreadable: watch::Sender::default(),
             is_forgetful: AtomicBool::default(),
             checkpoint_bytes_max: AtomicUsize::new(usize::MAX),
             are_checkpoints_held: watch::Sender::default(),
@@ -86,6 +89,11 @@ impl GatedStore {
     /// While it is damaged, nothing about threads can be read.
     pub fn set_damaged(&self, is_damaged: bool) {
         self.is_damaged.store(is_damaged, Ordering::SeqCst);
+    }
+
+    /// From now on the records of this thread cannot be read, and those of others can.
+    pub fn set_unreadable(&self, thread: Option<ThreadKey>) {
+        self.unreadable.send_replace(thread);
     }
 
     /// While it is forgetful, checkpoints are not kept.
@@ -339,6 +347,10 @@ impl Store for GatedStore {
         run: Option<RunNo>,
         bytes_max: usize,
     ) -> Result<Page, Error> {
+        let is_unreadable = self.unreadable.borrow().as_ref() == Some(thread);
+        if is_unreadable {
+            return Err(Error::Unavailable("a file cannot be read".to_owned()));
+        }
         self.reach()?.read(thread, offsets, run, bytes_max).await
     }
 
