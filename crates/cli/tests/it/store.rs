@@ -261,6 +261,12 @@ fn a_doctor_finds_what_is_damaged() {
     let damaged = on(store.path(), &["doctor"], "");
     assert_eq!(damaged.code, 1, "{}", damaged.text());
     assert!(damaged.text().contains("damage: ") && damaged.text().contains("--repair"), "{}", damaged.text());
+    // The catalogue may know what is lost.
+    let refused = on(store.path(), &["doctor", "--rebuild"], "");
+    assert_eq!(refused.code, 1, "{}{}", refused.text(), refused.stderr);
+    assert!(refused.text().contains("damage: log: "), "{}", refused.text());
+    assert!(refused.text().contains("\nthe catalogue was not made anew: "), "{}", refused.text());
+    assert!(refused.text().ends_with("damaged; --repair saves what can be saved\n"), "{}", refused.text());
     // What is damaged is not shown; the rest is, and so is what a checkpoint has of it.
     let shown = on(store.path(), &["show", "t", "--at", "5"], "");
     assert_eq!(shown.code, 3, "{}", shown.text());
@@ -270,6 +276,9 @@ fn a_doctor_finds_what_is_damaged() {
     let repaired = on(store.path(), &["doctor", "--repair"], "");
     assert_eq!(repaired.code, 1, "{}", repaired.text());
     assert!(repaired.text().contains("lost: default/default/t: offsets"), "{}", repaired.text());
+    for text in [repaired.text(), on(store.path(), &["doctor", "--repair"], "").text()] {
+        assert!(text.ends_with("what could be saved was saved\n"), "{text}");
+    }
     // What is lost stays lost, and is never passed over in silence; everything else goes on.
     let again = on(store.path(), &["doctor"], "");
     assert_eq!(again.code, 1, "{}", again.text());
@@ -314,7 +323,11 @@ fn a_damaged_catalogue_is_made_anew() {
     let rebuilt = on(store.path(), &["doctor", "--rebuild"], "");
     assert_eq!(rebuilt.code, 0, "{}{}", rebuilt.text(), rebuilt.stderr);
     assert!(rebuilt.text().contains("derived: catalogue.sqlite"), "{}", rebuilt.text());
-    assert!(rebuilt.text().contains("\nthe catalogue was made anew\n"), "{}", rebuilt.text());
+    assert!(
+        rebuilt.text().contains("\nthe catalogue was made anew\nthreads: 1, records: 10: nothing is lost\n"),
+        "{}",
+        rebuilt.text()
+    );
     assert!(rebuilt.text().ends_with("the records are those that were chained\n"), "{}", rebuilt.text());
     assert_eq!(on(store.path(), &["threads"], "").text(), listed.text());
     assert!(on(store.path(), &["doctor"], "").text().starts_with("threads: 1, records: 10: all good\n"));

@@ -14,16 +14,24 @@ use crate::history::{
 };
 use crate::journal::format::{segment_name, sidecar_name};
 use crate::journal::{self, Damage, Finding};
-use crate::open::{CATALOGUE, DiskOptions, OpenError, OpenReport, loses, open};
+use crate::open::{CATALOGUE, DiskOptions, OpenError, loses, open};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// Makes the catalogue anew.
+/// Makes the catalogue anew, unless something is damaged: it may be all that knows what was lost. That is for [`repair`], and in the report.
 ///
 /// # Errors
-/// If the store cannot be opened.
-pub fn rebuild(options: &DiskOptions) -> Result<OpenReport, OpenError> {
+/// As those of [`check`](super::check()).
+pub fn rebuild(options: &DiskOptions) -> Result<Report, OpenError> {
+    let mut report = super::check(options)?;
+    if report.severity() != Some(Severity::Damage) {
+        make_anew(options, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn make_anew(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
     let directories = options.directories()?;
     {
         let _lock = directories.root.lock()?;
@@ -31,10 +39,11 @@ pub fn rebuild(options: &DiskOptions) -> Result<OpenReport, OpenError> {
             Catalogue::remove(&path.join(CATALOGUE))?;
         }
     }
-    let (engine, report) = open(options)?;
+    let (engine, _) = open(options)?;
     engine.flush()?;
     engine.catalogue.sync()?;
-    Ok(report)
+    report.is_rebuilt = true;
+    Ok(())
 }
 
 /// Salvages what damaged files hold, puts them aside in `damaged/`, and makes the catalogue anew. What is lost is in the report, and
@@ -57,7 +66,7 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
     // The states of threads are those that are left of them. The catalogue, which knows more, goes last: a repair that is interrupted may
     // need it again.
     repair_journal(&options.without_catalogue()?.0, &directories, &mut report)?;
-    rebuild(&options)?;
+    make_anew(&options, &mut report)?;
     compare::compare(&options, &mut report)?;
     Ok(report)
 }
