@@ -1,6 +1,6 @@
 //! Opening a store.
 
-use crate::catalogue::{Catalogue, CatalogueError, StoredThread};
+use crate::catalogue::{Catalogue, CatalogueError, FileRow, StoredThread};
 use crate::dirs::Directories;
 use crate::engine::{Engine, Limits, Parts};
 use crate::entry::{FactEntry, PACKED, RECORDS, SHARED};
@@ -8,6 +8,7 @@ use crate::fs::LockError;
 use crate::history::{HistoryError, Index, Mark, Shelf, file_name};
 use crate::identity::{Identity, IdentityError};
 use crate::journal::{self, Cut, Damage, DamageKind, Found, Journal, Salt};
+use crate::missing::missing_files;
 use crate::numbered::ByNumber;
 use crate::overlay::{Item, Overlay};
 use crate::rebuild::{RebuildError, rebuild};
@@ -124,6 +125,8 @@ pub struct OpenReport {
     pub is_new: bool,
     /// What was durable and is no longer what it was. What is left is served, what is not is an error to readers.
     pub damages: Vec<Damage>,
+    /// The history files that the catalogue has, and that are not there any more. What else there is is served.
+    pub missing: Vec<String>,
     /// The torn tail that was cut off. Nobody was told that it was written.
     pub cut: Option<Cut>,
     /// Why the catalogue was made anew, if it was.
@@ -152,24 +155,44 @@ struct Start {
     sealed: BTreeSet<u64>,
     watermark: Option<Mark>,
     rebuild: Option<String>,
+    /// Files that the catalogue has, and that are not there though nothing takes their place.
+    missing: Vec<String>,
+}
+
+/// The catalogue that a store is opened with.
+#[derive(Debug)]
+enum With {
+    /// Its own.
+    Its,
+    /// A new one, because of this.
+    New(String),
+    /// That of the caller.
+    This(Catalogue),
 }
 
 /// Opens or makes a store.
 pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenError> {
-    match open_with(options, None) {
+    match open_with(options, With::Its) {
         // It is derived: one that cannot be used is made anew, whatever is wrong with it.
-        Err(OpenError::Catalogue(why)) => open_with(options, Some(why)),
+        Err(OpenError::Catalogue(why)) => open_with(options, With::New(why)),
         opened => opened,
     }
 }
 
-/// Opens or makes a store; with a new catalogue, if there is a reason for one.
-fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine, OpenReport), OpenError> {
+/// Opens a store with this catalogue in place of its own.
+pub(crate) fn open_on(
+    options: &DiskOptions,
+    catalogue: Catalogue,
+) -> Result<(Engine, OpenReport), OpenError> {
+    open_with(options, With::This(catalogue))
+}
+
+fn open_with(options: &DiskOptions, with: With) -> Result<(Engine, OpenReport), OpenError> {
     let directories = options.directories()?;
     let lock = directories.root.lock()?;
     let (identity, is_new) = identify(&directories, options.time)?;
     let salt = identity.salt().ok_or(IdentityError::Damaged)?;
-    let mut start = Start::look(&directories, unusable)?;
+    let mut start = Start::look(&directories, with)?;
     start.shelf.begin_at(identity.files_end);
     let mut overlay = Overlay::default();
     let mut replays = Vec::new();
@@ -202,7 +225,7 @@ fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine,
         unsealed.into_iter().for_each(|no| overlay.unsealed.forget_before(no, last + 1));
         replays.retain(|replay| replay.mark.segment > *last);
     }
-    let Start { catalogue, shelf, rebuild, .. } = start;
+    let Start { catalogue, shelf, rebuild, missing, .. } = start;
     let (watermark, threads_end) = catalogue.watermark()?.unwrap_or_default();
     overlay.durable = watermark;
     overlay.threads_end = overlay.threads_end.max(threads_end).max(identity.threads_end);
@@ -224,13 +247,14 @@ fn open_with(options: &DiskOptions, unusable: Option<String>) -> Result<(Engine,
     let report = OpenReport {
         is_new,
         damages: recovery.damages,
+        missing: missing.clone(),
         cut: recovery.cut,
         rebuilt: rebuild.filter(|_| !is_new),
         replayed: replays.len(),
     };
     // Nothing that older versions would misread was written yet.
     let identity = identity.upgraded(&*directories.root)?;
-    let parts = Parts { journal, catalogue, shelf, directories, identity, lock };
+    let parts = Parts { journal, catalogue, shelf, missing, directories, identity, lock };
     let engine = Engine::new(overlay, parts, limits, damaged);
     Ok((engine, report))
 }
@@ -280,9 +304,9 @@ fn identify(directories: &Directories, time: Timestamp) -> Result<(Identity, boo
 }
 
 impl Start {
-    fn look(directories: &Directories, unusable: Option<String>) -> Result<Self, OpenError> {
+    fn look(directories: &Directories, with: With) -> Result<Self, OpenError> {
         let (shelf, numbers) = Shelf::open(directories.history.clone())?;
-        let (catalogue, mut rebuild) = open_catalogue(directories.path.as_deref(), unusable)?;
+        let (catalogue, mut rebuild) = open_catalogue(directories.path.as_deref(), with)?;
         let known = if rebuild.is_some() { Ok(Vec::new()) } else { catalogue.files() };
         let known = known.unwrap_or_else(|error| {
             rebuild = Some(error.to_string());
@@ -306,16 +330,24 @@ impl Start {
         for number in numbers.iter().filter(|number| replaced.contains(number)) {
             shelf.remove(*number)?;
         }
-        if let Some(missing) = known.iter().find(|file| !numbers.contains(&file.number)) {
-            rebuild = Some(format!("it has a file that is not there. file={}", file_name(missing.number)));
+        // Not even the number of a file that is missing is given a second time.
+        known.last().into_iter().for_each(|file| shelf.begin_at(file.number + 1));
+        let (known, gone): (Vec<FileRow>, Vec<FileRow>) =
+            known.into_iter().partition(|file| numbers.contains(&file.number));
+        let is_known = |number: &u64| known.iter().any(|file| file.number == *number);
+        let index = |number: &u64| shelf.index(*number).map_err(|error| damaged(*number, &error));
+        let (familiar, others): (Vec<u64>, Vec<u64>) =
+            numbers.iter().filter(|number| !replaced.contains(number)).partition(|number| is_known(number));
+        let mut unknown = others.iter().map(index).collect::<Result<Vec<Index>, _>>()?;
+        let missing = missing_files(&*directories.log, &gone, &numbers, &unknown)?;
+        if let Some(file) = gone.first().filter(|_| missing.is_empty()) {
+            rebuild = Some(format!("it has a file that is not there. file={}", file_name(file.number)));
         }
-        let is_known = |number: &u64| rebuild.is_none() && known.iter().any(|file| file.number == *number);
-        let mut unknown = Vec::new();
-        for number in numbers.iter().filter(|number| !is_known(number) && !replaced.contains(number)) {
-            unknown.push(shelf.index(*number).map_err(|error| damaged(*number, &error))?);
+        if rebuild.is_some() {
+            unknown.extend(familiar.iter().map(index).collect::<Result<Vec<Index>, _>>()?);
         }
         let sealed = known.iter().flat_map(|file| file.sources.iter().copied()).collect();
-        Ok(Self { catalogue, shelf, unknown, sealed, watermark, rebuild })
+        Ok(Self { catalogue, shelf, unknown, sealed, watermark, rebuild, missing })
     }
 
     /// Teaches the catalogue the files that it does not know, or makes it anew.
@@ -343,7 +375,11 @@ impl Start {
             }
             return Ok(());
         }
-        self.catalogue.clear()?;
+        match self.missing.is_empty() {
+            true => self.catalogue.clear()?,
+            // It alone still knows what was in them.
+            false => self.catalogue = Catalogue::in_memory()?,
+        }
         let mut indexes = Vec::new();
         for name in self.shelf.disk().list()? {
             let Some(number) = crate::history::file_number(&name) else { continue };
@@ -371,22 +407,25 @@ pub(crate) fn loses(damage: &Damage, all: &[Damage]) -> bool {
 }
 
 /// The catalogue, and why it must be made anew if it must.
-fn open_catalogue(
-    path: Option<&Path>,
-    unusable: Option<String>,
-) -> Result<(Catalogue, Option<String>), CatalogueError> {
-    let Some(path) = path.map(|path| path.join(CATALOGUE)) else {
-        return Ok((Catalogue::in_memory()?, Some("it is in memory".to_owned())));
-    };
-    if unusable.is_none() {
-        read_catalogue_ahead(&path);
-    }
-    let why = match (unusable, Catalogue::open(&path)) {
-        (Some(why), _) => why,
-        (None, Ok(Some(catalogue))) if !catalogue.is_marked()? => return Ok((catalogue, None)),
-        (None, Ok(Some(_))) => "something in it was found damaged".to_owned(),
-        (None, Ok(None)) => "it is missing or of another version".to_owned(),
-        (None, Err(error)) => error.to_string(),
+fn open_catalogue(path: Option<&Path>, with: With) -> Result<(Catalogue, Option<String>), CatalogueError> {
+    let damaged = || "something in it was found damaged".to_owned();
+    let (path, why) = match (path.map(|path| path.join(CATALOGUE)), with) {
+        (_, With::This(catalogue)) => {
+            let why = catalogue.is_marked()?.then(damaged);
+            return Ok((catalogue, why));
+        }
+        (None, _) => return Ok((Catalogue::in_memory()?, Some("it is in memory".to_owned()))),
+        (Some(path), With::New(why)) => (path, why),
+        (Some(path), With::Its) => {
+            read_catalogue_ahead(&path);
+            let why = match Catalogue::open(&path) {
+                Ok(Some(catalogue)) if !catalogue.is_marked()? => return Ok((catalogue, None)),
+                Ok(Some(_)) => damaged(),
+                Ok(None) => "it is missing or of another version".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            (path, why)
+        }
     };
     Ok((Catalogue::create(&path)?, Some(why)))
 }

@@ -6,6 +6,7 @@ mod orphans;
 mod remembered;
 mod repair;
 mod report;
+mod shadow;
 
 pub use check::check;
 pub use repair::{rebuild, repair};

@@ -8,6 +8,7 @@ mod doctor;
 mod erase;
 mod faults;
 pub(crate) mod flags;
+mod lost;
 mod races;
 mod remembered;
 mod rotten;
