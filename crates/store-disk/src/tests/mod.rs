@@ -1,5 +1,6 @@
 //! The store on a disk that forgets, tears, fails and rots.
 
+mod beheaded;
 mod catalogue;
 mod contract;
 mod crash;
