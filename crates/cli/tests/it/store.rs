@@ -362,6 +362,32 @@ fn a_damaged_catalogue_is_made_anew() {
     assert!(opened.stderr.starts_with("threadline: the catalogue was made anew: "), "{}", opened.stderr);
 }
 
+/// What the catalogue knows of a history file that is missing is told, whoever opens the store, until it is mended.
+#[test]
+fn a_missing_file_and_a_damaged_store_file_are_told_and_mended() {
+    let store = branches();
+    let exported = on(store.path(), &["export", "t"], "");
+    let identity = store.path().join("store");
+    let mut damaged = std::fs::read(&identity).expect("a store file");
+    damaged[12] ^= 1;
+    std::fs::write(&identity, &damaged).expect("it is damaged");
+    assert_eq!(on(store.path(), &["threads"], "").code, 3);
+    let mended = on(store.path(), &["doctor", "--repair"], "");
+    assert_eq!(mended.code, 1, "{}{}", mended.text(), mended.stderr);
+    assert!(mended.text().contains("damage: store: it was made anew"), "{}", mended.text());
+    assert!(mended.text().contains("put aside: damaged/store\n"), "{}", mended.text());
+    assert_eq!(on(store.path(), &["export", "t"], "").text(), exported.text());
+
+    std::fs::remove_dir_all(store.path().join("log")).expect("there is a log");
+    for _ in 0..2 {
+        let looked = on(store.path(), &["doctor"], "");
+        assert_eq!(looked.code, 1, "{}{}", looked.text(), looked.stderr);
+        let lost = "damage: thread=default/default/t, number=0, offset=0..10: ";
+        assert!(looked.text().contains(lost), "{}", looked.text());
+        assert!(looked.text().ends_with("--repair saves what can be saved\n"), "{}", looked.text());
+    }
+}
+
 #[test]
 fn a_truncated_export_is_refused_and_leaves_nothing() {
     let (first, second) = (branches(), TempDir::new().expect("a directory"));

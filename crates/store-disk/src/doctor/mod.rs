@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod identity;
 mod orphans;
 mod remembered;
 mod repair;

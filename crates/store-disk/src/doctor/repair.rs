@@ -2,6 +2,7 @@
 
 use super::check::look_at_block;
 use super::compare;
+use super::identity::repair_identity;
 use super::orphans::name_anew;
 use super::remembered::state_again;
 use super::report::{Report, Severity};
@@ -58,7 +59,8 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
     {
         let _lock = directories.root.lock()?;
         super::check::look(&directories, &mut report)?;
-        repair_history(&directories, &mut report)?;
+        let files_end = repair_identity(&options, &directories, &mut report)?;
+        repair_history(&directories, files_end, &mut report)?;
         forget_sidecars(&*directories.log)?;
     }
     name_anew(&options, &mut report)?;
@@ -105,8 +107,9 @@ fn repair_journal(
     engine.tidy().map_err(|error| OpenError::Io(io::Error::other(error.to_string())))
 }
 
-fn repair_history(directories: &Directories, report: &mut Report) -> Result<(), OpenError> {
+fn repair_history(directories: &Directories, files_end: u64, report: &mut Report) -> Result<(), OpenError> {
     let (shelf, numbers) = Shelf::open(Arc::clone(&directories.history))?;
+    shelf.begin_at(files_end);
     for number in numbers {
         let file = shelf.file(number)?;
         let failed = |error: HistoryError| io::Error::other(error.to_string());

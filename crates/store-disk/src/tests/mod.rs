@@ -9,6 +9,7 @@ mod doctor;
 mod erase;
 mod faults;
 pub(crate) mod flags;
+mod identity;
 mod lost;
 mod races;
 mod remembered;
