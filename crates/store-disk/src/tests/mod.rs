@@ -11,6 +11,7 @@ mod faults;
 pub(crate) mod flags;
 mod identity;
 mod lost;
+mod mended;
 mod races;
 mod remembered;
 mod rotten;
