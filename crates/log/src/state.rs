@@ -375,6 +375,15 @@ impl ThreadState {
         if matches!(fact, Fact::Opened { .. } | Fact::Described { .. }) {
             self.updated = self.updated.max(time);
         }
+        // Whatever is said of a run, there was one: its number must not be given to another.
+        if let Fact::Claimed { run, .. }
+        | Fact::Keyed { run, .. }
+        | Fact::Ended { run, .. }
+        | Fact::Checkpointed { run, .. }
+        | Fact::Compacted { run } = fact
+        {
+            self.stand_in(run.index() + 1, self.tail, time);
+        }
         match fact {
             Fact::Opened { .. } => self.open(time, fact),
             Fact::Claimed { run, epoch, lease_until } => {

@@ -12,6 +12,7 @@ use crate::journal::{CommitError, Committed, Damage, Frames, Journal, ReadError,
 use crate::overlay::{Overlay, Write, find_words};
 use crate::seal::SealError;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::Waker;
@@ -41,6 +42,8 @@ pub(crate) struct Engine {
     sealing: Mutex<Option<u64>>,
     /// Damage to segments that have lost something. They are kept as they are, and nothing is written.
     pub(crate) damaged: BTreeMap<u64, Damage>,
+    /// History files that are missing. The catalogue keeps what it knows of them, and nothing is written.
+    missing: Vec<String>,
     /// What is wrong though writes are taken.
     pub(crate) ailments: Ailments,
     pub(crate) directories: Directories,
@@ -60,6 +63,7 @@ pub(crate) struct Parts {
     pub(crate) journal: Journal,
     pub(crate) catalogue: Catalogue,
     pub(crate) shelf: Shelf,
+    pub(crate) missing: Vec<String>,
     pub(crate) directories: Directories,
     pub(crate) identity: Identity,
     pub(crate) lock: DirLock,
@@ -214,7 +218,7 @@ impl Engine {
         limits: Limits,
         damaged: BTreeMap<u64, Damage>,
     ) -> Self {
-        let Parts { journal, catalogue, shelf, directories, identity, lock } = parts;
+        let Parts { journal, catalogue, shelf, missing, directories, identity, lock } = parts;
         let core = Arc::new(Core::new(overlay));
         Self {
             _last_arrivals: LastArrivals(Arc::clone(&core)),
@@ -226,6 +230,7 @@ impl Engine {
             layout: RwLock::default(),
             sealing: Mutex::default(),
             damaged,
+            missing,
             ailments: Ailments::default(),
             directories,
             identity: Mutex::new(identity),
@@ -315,6 +320,9 @@ impl Engine {
         if let Some(damage) = self.damaged.values().next() {
             return Some(format!("the log has lost something: {damage}"));
         }
+        if let Some(file) = self.missing.first() {
+            return Some(format!("the log has lost something: a file is missing. file={file}"));
+        }
         self.is_closed().then(|| CLOSED.to_owned())
     }
 
@@ -389,7 +397,9 @@ pub(crate) fn unreadable_block(error: &HistoryError, file: &str, thread: u64, of
     let offset = offset.map(|offset| format!(", offset={offset}")).unwrap_or_default();
     let place = format!("history/{file}, thread={thread}{offset}");
     match error {
-        HistoryError::Io(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+        HistoryError::Io(error)
+            if ![ErrorKind::NotFound, ErrorKind::UnexpectedEof].contains(&error.kind()) =>
+        {
             Error::Unavailable(format!("{place} cannot be read: {error}"))
         }
         error => Error::Corrupt { place, what: error.to_string() },

@@ -35,6 +35,9 @@ pub enum IdentityError {
     /// There are data, and no such file.
     #[error("the store file is missing, though there are data")]
     Missing,
+    /// It is damaged or missing, and so is what it could be made anew from.
+    #[error("the store file cannot be made anew: no segment has a header that can be read")]
+    NoSalt,
     /// It does not belong to these data.
     #[error("the store file is of another store than the log")]
     OtherStore,

@@ -1,13 +1,14 @@
 //! Opening a store.
 
-use crate::catalogue::{Catalogue, CatalogueError, StoredThread};
+use crate::catalogue::{Catalogue, CatalogueError, FileRow, StoredThread};
 use crate::dirs::Directories;
 use crate::engine::{Engine, Limits, Parts};
 use crate::entry::{FactEntry, PACKED, RECORDS, SHARED};
 use crate::fs::LockError;
-use crate::history::{HistoryError, Index, Mark, Shelf, file_name};
+use crate::history::{HistoryError, HistoryFile, Index, Mark, Shelf, file_name, file_number};
 use crate::identity::{Identity, IdentityError};
 use crate::journal::{self, Cut, Damage, DamageKind, Found, Journal, Known, Salt};
+use crate::missing::missing_files;
 use crate::numbered::ByNumber;
 use crate::overlay::{Item, Overlay};
 use crate::rebuild::{RebuildError, rebuild};
@@ -16,7 +17,7 @@ use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use threadline_log::sealed::batch::{BatchHead, record_bytes};
 use threadline_log::{RunNo, Timestamp};
@@ -124,6 +125,8 @@ pub struct OpenReport {
     pub is_new: bool,
     /// What was durable and is no longer what it was. What is left is served, what is not is an error to readers.
     pub damages: Vec<Damage>,
+    /// The history files that the catalogue has, and that are not there any more. What else there is is served.
+    pub missing: Vec<String>,
     /// The torn tail that was cut off. Nobody was told that it was written.
     pub cut: Option<Cut>,
     /// Why the catalogue was made anew, if it was.
@@ -152,6 +155,19 @@ struct Start {
     sealed: BTreeSet<u64>,
     watermark: Option<Mark>,
     rebuild: Option<String>,
+    /// Files that the catalogue has, and that are not there though nothing takes their place.
+    missing: Vec<String>,
+}
+
+/// The catalogue that a store is opened with.
+#[derive(Debug)]
+enum With {
+    /// Its own.
+    Its,
+    /// A new one, because of this.
+    New(String),
+    /// That of the caller.
+    This(Catalogue),
 }
 
 /// Opens or makes a store. The catalogue is derived: whatever is wrong with it, it keeps nobody from what is there.
@@ -161,8 +177,8 @@ pub(crate) fn open(options: &DiskOptions) -> Result<(Engine, OpenReport), OpenEr
 
 /// The same, with what is known of its journal besides what the catalogue and history know.
 pub(crate) fn open_knowing(options: &DiskOptions, known: Known) -> Result<(Engine, OpenReport), OpenError> {
-    let opened = match open_with(options, known, None) {
-        Err(OpenError::Catalogue(why)) => open_with(options, known, Some(why)),
+    let opened = match open_with(options, known, With::Its) {
+        Err(OpenError::Catalogue(why)) => open_with(options, known, With::New(why)),
         opened => opened,
     };
     let why = match opened {
@@ -171,7 +187,7 @@ pub(crate) fn open_knowing(options: &DiskOptions, known: Known) -> Result<(Engin
         opened => return opened,
     };
     let (in_memory, _) = options.without_catalogue()?;
-    let (engine, report) = open_with(&in_memory, known, None)?;
+    let (engine, report) = open_with(&in_memory, known, With::Its)?;
     let rebuilt = Some(format!("{why}; it is in memory until the store is next opened"));
     Ok((engine, OpenReport { rebuilt, ..report }))
 }
@@ -181,8 +197,9 @@ pub(crate) fn known_of_journal(directories: &Directories) -> io::Result<Known> {
     let catalogue = directories.path.as_deref().map(|path| Catalogue::open(&path.join(CATALOGUE)));
     let whole = catalogue.and_then(Result::ok).flatten().filter(|one| matches!(one.is_marked(), Ok(false)));
     let watermark = whole.as_ref().and_then(|whole| whole.watermark().ok().flatten());
-    let (shelf, numbers) = Shelf::open(Arc::clone(&directories.history))?;
-    let indexes: Vec<Index> = numbers.into_iter().filter_map(|number| shelf.index(number).ok()).collect();
+    let index = |number| HistoryFile::open(&*directories.history, number).ok()?.index().ok();
+    let numbers = directories.history.list()?.into_iter().filter_map(|name| file_number(&name));
+    let indexes: Vec<Index> = numbers.filter_map(index).collect();
     let files = whole.and_then(|whole| whole.files().ok()).unwrap_or_default();
     let sources = files.into_iter().flat_map(|file| file.sources);
     Ok(known(&indexes, watermark.map(|(mark, _)| mark), sources))
@@ -196,17 +213,20 @@ fn known(indexes: &[Index], watermark: Option<Mark>, sealed: impl IntoIterator<I
     Known { durable: durable.unwrap_or_default().into(), sealed_end }
 }
 
-/// Opens or makes a store; with a new catalogue, if there is a reason for one.
-fn open_with(
+/// Opens a store with this catalogue in place of its own.
+pub(crate) fn open_on(
     options: &DiskOptions,
-    known: Known,
-    unusable: Option<String>,
+    catalogue: Catalogue,
 ) -> Result<(Engine, OpenReport), OpenError> {
+    open_with(options, Known::default(), With::This(catalogue))
+}
+
+fn open_with(options: &DiskOptions, known: Known, with: With) -> Result<(Engine, OpenReport), OpenError> {
     let directories = options.directories()?;
     let lock = directories.root.lock()?;
     let (identity, is_new) = identify(&directories, options.time)?;
     let salt = identity.salt().ok_or(IdentityError::Damaged)?;
-    let mut start = Start::look(&directories, unusable)?;
+    let mut start = Start::look(&directories, with)?;
     start.shelf.begin_at(identity.files_end);
     let mut overlay = Overlay::default();
     let mut replays = Vec::new();
@@ -240,7 +260,7 @@ fn open_with(
         unsealed.into_iter().for_each(|no| overlay.unsealed.forget_before(no, last + 1));
         replays.retain(|replay| replay.mark.segment > *last);
     }
-    let Start { catalogue, shelf, rebuild, .. } = start;
+    let Start { catalogue, shelf, rebuild, missing, .. } = start;
     let (watermark, threads_end) = catalogue.watermark()?.unwrap_or_default();
     overlay.durable = watermark;
     overlay.threads_end = overlay.threads_end.max(threads_end).max(identity.threads_end);
@@ -262,13 +282,14 @@ fn open_with(
     let report = OpenReport {
         is_new,
         damages: recovery.damages,
+        missing: missing.clone(),
         cut: recovery.cut,
         rebuilt: rebuild.filter(|_| !is_new),
         replayed: replays.len(),
     };
     // Nothing that older versions would misread was written yet.
     let identity = identity.upgraded(&*directories.root)?;
-    let parts = Parts { journal, catalogue, shelf, directories, identity, lock };
+    let parts = Parts { journal, catalogue, shelf, missing, directories, identity, lock };
     let engine = Engine::new(overlay, parts, limits, damaged);
     Ok((engine, report))
 }
@@ -318,9 +339,9 @@ fn identify(directories: &Directories, time: Timestamp) -> Result<(Identity, boo
 }
 
 impl Start {
-    fn look(directories: &Directories, unusable: Option<String>) -> Result<Self, OpenError> {
+    fn look(directories: &Directories, with: With) -> Result<Self, OpenError> {
         let (shelf, numbers) = Shelf::open(directories.history.clone())?;
-        let (catalogue, mut rebuild) = open_catalogue(directories.path.as_deref(), unusable)?;
+        let (catalogue, mut rebuild) = open_catalogue(directories.path.as_deref(), with)?;
         let known = if rebuild.is_some() { Ok(Vec::new()) } else { catalogue.files() };
         let known = known.unwrap_or_else(|error| {
             rebuild = Some(error.to_string());
@@ -344,16 +365,24 @@ impl Start {
         for number in numbers.iter().filter(|number| replaced.contains(number)) {
             shelf.remove(*number)?;
         }
-        if let Some(missing) = known.iter().find(|file| !numbers.contains(&file.number)) {
-            rebuild = Some(format!("it has a file that is not there. file={}", file_name(missing.number)));
+        // Not even the number of a file that is missing is given a second time.
+        known.last().into_iter().for_each(|file| shelf.begin_at(file.number + 1));
+        let (known, gone): (Vec<FileRow>, Vec<FileRow>) =
+            known.into_iter().partition(|file| numbers.contains(&file.number));
+        let is_known = |number: &u64| known.iter().any(|file| file.number == *number);
+        let index = |number: &u64| shelf.index(*number).map_err(|error| damaged(*number, &error));
+        let (familiar, others): (Vec<u64>, Vec<u64>) =
+            numbers.iter().filter(|number| !replaced.contains(number)).partition(|number| is_known(number));
+        let mut unknown = others.iter().map(index).collect::<Result<Vec<Index>, _>>()?;
+        let missing = missing_files(&*directories.log, &gone, &numbers, &unknown)?;
+        if let Some(file) = gone.first().filter(|_| missing.is_empty()) {
+            rebuild = Some(format!("it has a file that is not there. file={}", file_name(file.number)));
         }
-        let is_known = |number: &u64| rebuild.is_none() && known.iter().any(|file| file.number == *number);
-        let mut unknown = Vec::new();
-        for number in numbers.iter().filter(|number| !is_known(number) && !replaced.contains(number)) {
-            unknown.push(shelf.index(*number).map_err(|error| damaged(*number, &error))?);
+        if rebuild.is_some() {
+            unknown.extend(familiar.iter().map(index).collect::<Result<Vec<Index>, _>>()?);
         }
         let sealed = known.iter().flat_map(|file| file.sources.iter().copied()).collect();
-        Ok(Self { catalogue, shelf, unknown, sealed, watermark, rebuild })
+        Ok(Self { catalogue, shelf, unknown, sealed, watermark, rebuild, missing })
     }
 
     fn known_of_journal(&self) -> Known {
@@ -385,10 +414,14 @@ impl Start {
             }
             return Ok(());
         }
-        self.catalogue.clear()?;
+        match self.missing.is_empty() {
+            true => self.catalogue.clear()?,
+            // It alone still knows what was in them.
+            false => self.catalogue = Catalogue::in_memory()?,
+        }
         let mut indexes = Vec::new();
         for name in self.shelf.disk().list()? {
-            let Some(number) = crate::history::file_number(&name) else { continue };
+            let Some(number) = file_number(&name) else { continue };
             indexes.push(self.shelf.index(number).map_err(|error| damaged(number, &error))?);
         }
         rebuild(&self.catalogue, &self.shelf, &indexes)?;
@@ -413,22 +446,25 @@ pub(crate) fn loses(damage: &Damage, all: &[Damage]) -> bool {
 }
 
 /// The catalogue, and why it must be made anew if it must.
-fn open_catalogue(
-    path: Option<&Path>,
-    unusable: Option<String>,
-) -> Result<(Catalogue, Option<String>), CatalogueError> {
-    let Some(path) = path.map(|path| path.join(CATALOGUE)) else {
-        return Ok((Catalogue::in_memory()?, Some("it is in memory".to_owned())));
-    };
-    if unusable.is_none() {
-        read_catalogue_ahead(&path);
-    }
-    let why = match (unusable, Catalogue::open(&path)) {
-        (Some(why), _) => why,
-        (None, Ok(Some(catalogue))) if !catalogue.is_marked()? => return Ok((catalogue, None)),
-        (None, Ok(Some(_))) => "something in it was found damaged".to_owned(),
-        (None, Ok(None)) => "it is missing or of another version".to_owned(),
-        (None, Err(error)) => error.to_string(),
+fn open_catalogue(path: Option<&Path>, with: With) -> Result<(Catalogue, Option<String>), CatalogueError> {
+    let damaged = || "something in it was found damaged".to_owned();
+    let (path, why) = match (path.map(|path| path.join(CATALOGUE)), with) {
+        (_, With::This(catalogue)) => {
+            let why = catalogue.is_marked()?.then(damaged);
+            return Ok((catalogue, why));
+        }
+        (None, _) => return Ok((Catalogue::in_memory()?, Some("it is in memory".to_owned()))),
+        (Some(path), With::New(why)) => (path, why),
+        (Some(path), With::Its) => {
+            read_catalogue_ahead(&path);
+            let why = match Catalogue::open(&path) {
+                Ok(Some(catalogue)) if !catalogue.is_marked()? => return Ok((catalogue, None)),
+                Ok(Some(_)) => damaged(),
+                Ok(None) => "it is missing or of another version".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            (path, why)
+        }
     };
     Ok((Catalogue::create(&path)?, Some(why)))
 }

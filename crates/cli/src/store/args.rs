@@ -236,7 +236,7 @@ pub(crate) struct MigrateArgs {
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Make the catalogue anew from the log
+    /// Make the catalogue anew from the log, if nothing is damaged
     #[arg(long)]
     pub(crate) rebuild: bool,
     /// Save what damaged files still hold, put those aside, and say what is lost

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Fail
         }
         _ => read_everything(&args.store)?,
     };
-    let is_rebuilt = args.rebuild || args.repair;
+    let is_rebuilt = found.is_rebuilt;
     for finding in &found.findings {
         // What is derived was made anew.
         let matters = match finding.severity {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DoctorArgs, report: &mut Report<'_>) -> Result<(), Fail
     rechecked.iter().flat_map(|one| &one.broken).for_each(|_| report.count(Severity::Finding));
     let mut out = io::stdout().lock();
     let written = match args.format {
-        OutputFormat::Text => write_text(&mut out, &found, args.rebuild, rechecked.as_ref()),
+        OutputFormat::Text => write_text(&mut out, &found, args, rechecked.as_ref()),
         OutputFormat::Json => write_json(&mut out, &found, rechecked.as_ref()),
     };
     written.map_err(Failure::write)
@@ -54,14 +54,12 @@ fn look_at_files(dir: &Path, args: &DoctorArgs) -> Result<doctor::Report, Failur
     must_exist(dir)?;
     let failed = |error: OpenError| Failure::store(dir.display(), &error);
     let options = options(dir);
-    let found = match args.repair {
-        true => doctor::repair(&options).map_err(failed)?,
-        false => doctor::check(&options).map_err(failed)?,
+    let done = match (args.repair, args.rebuild) {
+        (true, _) => doctor::repair(&options),
+        (false, true) => doctor::rebuild(&options),
+        (false, false) => doctor::check(&options),
     };
-    if args.rebuild {
-        doctor::rebuild(&options).map_err(failed)?;
-    }
-    Ok(found)
+    done.map_err(failed)
 }
 
 /// None if not all threads are known, which was found.
@@ -76,7 +74,7 @@ fn recheck(store: &StoreArgs) -> Result<Option<Rechecked>, Failure> {
 fn write_text(
     out: &mut impl Write,
     found: &doctor::Report,
-    is_rebuilt: bool,
+    args: &DoctorArgs,
     rechecked: Option<&Rechecked>,
 ) -> io::Result<()> {
     // Notes are for who wants to know everything, as JSON: what they are about mends itself.
@@ -91,16 +89,19 @@ fn write_text(
     for file in &found.put_aside {
         writeln!(out, "put aside: damaged/{}", printable(file))?;
     }
-    if is_rebuilt {
-        writeln!(out, "the catalogue was made anew")?;
+    if args.rebuild {
+        let said = match found.is_rebuilt {
+            true => "the catalogue was made anew",
+            false => "the catalogue was not made anew: it may be all that knows what is lost",
+        };
+        writeln!(out, "{said}")?;
     }
     let verdict = match found.severity() {
         None | Some(doctor::Severity::Note) => "all good",
+        Some(doctor::Severity::Derived) if found.is_rebuilt => "nothing is lost",
         Some(doctor::Severity::Derived) => "nothing is lost; --rebuild makes anew what is wrong",
-        Some(doctor::Severity::Damage) if found.put_aside.is_empty() => {
-            "damaged; --repair saves what can be saved"
-        }
-        Some(doctor::Severity::Damage) => "what could be saved was saved",
+        Some(doctor::Severity::Damage) if args.repair => "what could be saved was saved",
+        Some(doctor::Severity::Damage) => "damaged; --repair saves what can be saved",
     };
     writeln!(out, "threads: {}, records: {}: {verdict}", found.threads, found.records)?;
     rechecked.map_or(Ok(()), |rechecked| rechecked.write_text(out))

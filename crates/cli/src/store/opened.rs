@@ -78,7 +78,11 @@ pub(crate) fn open_store(dir: &Path) -> Result<DiskStore, Failure> {
         DiskStore::open(&options(dir)).map_err(|error| Failure::store(dir.display(), &error))?;
     // Whoever asks for what is damaged will hear of it again.
     let damages = report.damages.iter().map(|damage| format!("damaged: {damage}"));
-    for said in damages.chain(report.rebuilt.map(|why| format!("the catalogue was made anew: {why}"))) {
+    let missing =
+        report.missing.iter().map(|file| format!("damaged: a history file is missing. file={file}"));
+    for said in
+        damages.chain(missing).chain(report.rebuilt.map(|why| format!("the catalogue was made anew: {why}")))
+    {
         let _ = writeln!(io::stderr().lock(), "threadline: {}", printable(&said));
     }
     Ok(store)

@@ -261,6 +261,12 @@ fn a_doctor_finds_what_is_damaged() {
     let damaged = on(store.path(), &["doctor"], "");
     assert_eq!(damaged.code, 1, "{}", damaged.text());
     assert!(damaged.text().contains("damage: ") && damaged.text().contains("--repair"), "{}", damaged.text());
+    // The catalogue may know what is lost.
+    let refused = on(store.path(), &["doctor", "--rebuild"], "");
+    assert_eq!(refused.code, 1, "{}{}", refused.text(), refused.stderr);
+    assert!(refused.text().contains("damage: log: "), "{}", refused.text());
+    assert!(refused.text().contains("\nthe catalogue was not made anew: "), "{}", refused.text());
+    assert!(refused.text().ends_with("damaged; --repair saves what can be saved\n"), "{}", refused.text());
     // What is damaged is not shown; the rest is, and so is what a checkpoint has of it.
     let shown = on(store.path(), &["show", "t", "--at", "5"], "");
     assert_eq!(shown.code, 3, "{}", shown.text());
@@ -270,6 +276,9 @@ fn a_doctor_finds_what_is_damaged() {
     let repaired = on(store.path(), &["doctor", "--repair"], "");
     assert_eq!(repaired.code, 1, "{}", repaired.text());
     assert!(repaired.text().contains("lost: default/default/t: offsets"), "{}", repaired.text());
+    for text in [repaired.text(), on(store.path(), &["doctor", "--repair"], "").text()] {
+        assert!(text.ends_with("what could be saved was saved\n"), "{text}");
+    }
     // What is lost stays lost, and is never passed over in silence; everything else goes on.
     let again = on(store.path(), &["doctor"], "");
     assert_eq!(again.code, 1, "{}", again.text());
@@ -314,7 +323,11 @@ fn a_damaged_catalogue_is_made_anew() {
     let rebuilt = on(store.path(), &["doctor", "--rebuild"], "");
     assert_eq!(rebuilt.code, 0, "{}{}", rebuilt.text(), rebuilt.stderr);
     assert!(rebuilt.text().contains("derived: catalogue.sqlite"), "{}", rebuilt.text());
-    assert!(rebuilt.text().contains("\nthe catalogue was made anew\n"), "{}", rebuilt.text());
+    assert!(
+        rebuilt.text().contains("\nthe catalogue was made anew\nthreads: 1, records: 10: nothing is lost\n"),
+        "{}",
+        rebuilt.text()
+    );
     assert!(rebuilt.text().ends_with("the records are those that were chained\n"), "{}", rebuilt.text());
     assert_eq!(on(store.path(), &["threads"], "").text(), listed.text());
     assert!(on(store.path(), &["doctor"], "").text().starts_with("threads: 1, records: 10: all good\n"));
@@ -347,6 +360,32 @@ fn a_damaged_catalogue_is_made_anew() {
     let opened = on(store.path(), &["threads"], "");
     assert_eq!((opened.code, opened.text()), (0, listed.text()));
     assert!(opened.stderr.starts_with("threadline: the catalogue was made anew: "), "{}", opened.stderr);
+}
+
+/// What the catalogue knows of a history file that is missing is told, whoever opens the store, until it is mended.
+#[test]
+fn a_missing_file_and_a_damaged_store_file_are_told_and_mended() {
+    let store = branches();
+    let exported = on(store.path(), &["export", "t"], "");
+    let identity = store.path().join("store");
+    let mut damaged = std::fs::read(&identity).expect("a store file");
+    damaged[12] ^= 1;
+    std::fs::write(&identity, &damaged).expect("it is damaged");
+    assert_eq!(on(store.path(), &["threads"], "").code, 3);
+    let mended = on(store.path(), &["doctor", "--repair"], "");
+    assert_eq!(mended.code, 1, "{}{}", mended.text(), mended.stderr);
+    assert!(mended.text().contains("damage: store: it was made anew"), "{}", mended.text());
+    assert!(mended.text().contains("put aside: damaged/store\n"), "{}", mended.text());
+    assert_eq!(on(store.path(), &["export", "t"], "").text(), exported.text());
+
+    std::fs::remove_dir_all(store.path().join("log")).expect("there is a log");
+    for _ in 0..2 {
+        let looked = on(store.path(), &["doctor"], "");
+        assert_eq!(looked.code, 1, "{}{}", looked.text(), looked.stderr);
+        let lost = "damage: thread=default/default/t, number=0, offset=0..10: ";
+        assert!(looked.text().contains(lost), "{}", looked.text());
+        assert!(looked.text().ends_with("--repair saves what can be saved\n"), "{}", looked.text());
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::connection::Meta;
 use super::rows::{KeysSum, encode_run, encode_thread, name_crc};
 use super::{Catalogue, CatalogueError};
 use crate::history::Mark;
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use std::collections::BTreeSet;
 use threadline_log::run::RunInfo;
 use threadline_log::store::Ack;
@@ -195,9 +195,15 @@ fn put_words(
 ) -> Result<(), CatalogueError> {
     let id = match run {
         None => name_words(thread),
-        Some(run) => transaction
-            .prepare_cached("select id from runs where thread = ?1 and no = ?2")?
-            .query_row(params![thread, run.0], |row| row.get(0))?,
+        Some(run) => {
+            let id = transaction
+                .prepare_cached("select id from runs where thread = ?1 and no = ?2")?
+                .query_row(params![thread, run.0], |row| row.get(0))
+                .optional()?;
+            // What damage has left of a run that nobody knows is not searched for, and nothing else depends on it.
+            let Some(id) = id else { return Ok(()) };
+            id
+        }
     };
     transaction.prepare_cached("delete from words where rowid = ?1")?.execute([id])?;
     if !words.is_empty() {

@@ -4,6 +4,7 @@ use super::damaged::Damaged;
 use super::rows::checksum;
 use super::sums::Verified;
 use crate::history::Mark;
+use rusqlite::backup::Backup;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -184,6 +185,14 @@ impl Catalogue {
         transaction.execute("insert into words (words) values ('optimize')", [])?;
         transaction.commit()?;
         self.cut_log(&writer)
+    }
+
+    /// A copy in memory, for who must not change it.
+    pub(crate) fn in_memory_copy(&self) -> Result<Self, CatalogueError> {
+        let mut copy = Connection::open_in_memory()?;
+        // All pages at once.
+        Backup::new(&self.reader(), &mut copy)?.step(-1)?;
+        Ok(Self::on(None, copy, None))
     }
 
     /// Copies it, as it is between two transactions.

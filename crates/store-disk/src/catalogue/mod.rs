@@ -13,6 +13,6 @@ mod threads;
 
 pub(crate) use change::{Changes, ThreadChange};
 pub(crate) use connection::{Catalogue, CatalogueError};
-pub(crate) use files::BlockPlace;
+pub(crate) use files::{BlockPlace, FileRow};
 pub(crate) use rows::KeysSum;
 pub(crate) use threads::StoredThread;

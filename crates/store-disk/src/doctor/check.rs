@@ -1,4 +1,4 @@
-//! A look at everything, which changes nothing but what opening changes.
+//! A look at everything, which changes nothing.
 
 use super::compare;
 use super::report::{Report, Severity};
@@ -11,8 +11,8 @@ use crate::journal;
 use crate::open::{CATALOGUE, DiskOptions, OpenError, known_of_journal, loses};
 use threadline_log::fact::Fact;
 
-/// Looks at every frame, sidecar, block, index and checkpoint, and at the catalogue. If all of them are whole, the store is
-/// opened, with its catalogue and without, and both must say the same.
+/// Looks at every frame, sidecar, block, index and checkpoint, and at the catalogue. Then the store is opened, with a copy of its catalogue and
+/// without, and both must say the same: what the catalogue knows beyond the log was lost.
 ///
 /// # Errors
 /// If the store is open elsewhere, is of a newer format, or its files cannot be used at all.
@@ -23,8 +23,11 @@ pub fn check(options: &DiskOptions) -> Result<Report, OpenError> {
         let _lock = directories.root.lock()?;
         look(&directories, &mut report)?;
     }
-    if report.severity() != Some(Severity::Damage) {
-        compare::compare(options, &mut report)?;
+    match compare::compare(options, &mut report) {
+        Err(error @ (OpenError::Io(_) | OpenError::Lock(_))) => return Err(error),
+        // What keeps it from being opened was found.
+        Err(error) if report.severity() != Some(Severity::Damage) => return Err(error),
+        _ => {}
     }
     Ok(report)
 }

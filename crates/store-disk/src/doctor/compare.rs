@@ -1,9 +1,11 @@
-//! A store as its catalogue says, and as the log alone says.
+//! A store as its catalogue says, and as the log alone says. What the catalogue knows beyond the log was lost.
 
+use super::remembered::tell_what_is_lost;
 use super::report::{Lost, Report, Severity};
+use super::shadow::apart;
 use crate::catalogue::{BlockPlace, Catalogue};
 use crate::engine::Engine;
-use crate::open::{CATALOGUE, DiskOptions, OpenError, open};
+use crate::open::{CATALOGUE, DiskOptions, OpenError, known_of_journal, open_knowing, open_on};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use threadline_log::chain::{Chain, ChainValue};
@@ -12,20 +14,15 @@ use threadline_log::{Error, ThreadKey};
 /// About how much is read at once.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// Opens the store with its catalogue and without; reads all records.
+/// Opens the store with a copy of its catalogue and without; reads all records. Nothing is changed: what opening puts in order may be all that
+/// is left of something that was lost.
 pub(super) fn compare(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
-    let (alone, path) = options.without_catalogue()?;
-    let mut path = path.map(|path| path.join(CATALOGUE));
-    if path.is_some() {
-        // Afterwards it has all that the journal says.
-        let (engine, _) = open(options)?;
-        if let Err(error) = engine.flush() {
-            // Damage that only a write meets. What it has not taken in is no difference worth telling.
-            report.find(Severity::Derived, CATALOGUE, error);
-            path = None;
-        }
-    }
-    let (engine, _) = open(&alone)?;
+    let (alone, catalogue) = apart(options)?;
+    let brought_up = match &catalogue {
+        Some(catalogue) => bring_up(&alone, catalogue, report)?,
+        None => None,
+    };
+    let (engine, _) = open_knowing(&alone, known_of_journal(&options.directories()?)?)?;
     engine.flush()?;
     for no in engine.catalogue.thread_numbers()? {
         let Some(stored) = engine.catalogue.thread_by_no(no)? else { continue };
@@ -33,13 +30,49 @@ pub(super) fn compare(options: &DiskOptions, report: &mut Report) -> Result<(), 
         let (key, offsets) = (stored.key.clone(), stored.state.info().offsets);
         read_all(&engine, &key, no, offsets, report);
     }
-    match path.as_deref().map(Catalogue::open) {
-        Some(Ok(Some(catalogued))) => differ(&catalogued, &engine.catalogue, report),
-        Some(Err(error)) => report.find(Severity::Derived, CATALOGUE, error),
-        Some(Ok(None)) => report.find(Severity::Derived, CATALOGUE, "it cannot be kept"),
-        None => {}
+    if let Some(catalogue) = &catalogue {
+        tell_what_is_lost(catalogue, &engine, report)?;
+    }
+    match brought_up {
+        // Of what is lost the catalogue says more by right.
+        Some(catalogued) if report.severity() != Some(Severity::Damage) => {
+            differ(&catalogued, &engine.catalogue, report);
+        }
+        _ => {}
     }
     Ok(())
+}
+
+/// A copy of the catalogue with all that the journal says. None if it is not to be compared, which is told if it matters.
+fn bring_up(
+    alone: &DiskOptions,
+    catalogue: &Catalogue,
+    report: &mut Report,
+) -> Result<Option<Catalogue>, OpenError> {
+    let opened = catalogue.in_memory_copy().map_err(OpenError::from).and_then(|copy| open_on(alone, copy));
+    let (engine, opened) = match opened {
+        Ok(opened) => opened,
+        Err(OpenError::Catalogue(what)) => {
+            if report.severity() < Some(Severity::Derived) {
+                report.find(Severity::Derived, CATALOGUE, what);
+            }
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    for file in opened.missing {
+        report.find(Severity::Damage, file, "the catalogue has this file, and it is missing");
+    }
+    if let Some(why) = opened.rebuilt {
+        report.find(Severity::Note, CATALOGUE, format!("it is made anew when the store is opened: {why}"));
+        return Ok(None);
+    }
+    if let Err(error) = engine.flush() {
+        // Damage that only a write meets. What it has not taken in is no difference worth telling.
+        report.find(Severity::Derived, CATALOGUE, error);
+        return Ok(None);
+    }
+    Ok(Some(engine.catalogue))
 }
 
 /// Compares every table with that of a catalogue that was just made from the log.

@@ -2,10 +2,12 @@
 
 mod check;
 mod compare;
+mod identity;
 mod orphans;
 mod remembered;
 mod repair;
 mod report;
+mod shadow;
 
 pub use check::check;
 pub use repair::{rebuild, repair};

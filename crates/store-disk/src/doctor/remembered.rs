@@ -15,6 +15,7 @@ use crate::overlay::{self, Item};
 use crate::restated::restated;
 use crate::seal::FactBlocks;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use threadline_log::fact::Fact;
 use threadline_log::run::RunInfo;
@@ -29,6 +30,8 @@ use threadline_log::{AppendKey, RunNo, ThreadKey, Timestamp};
 struct Remembered {
     deleted: BTreeMap<u64, ThreadKey>,
     known: Vec<Known>,
+    /// Checkpoints cannot be said again: they are made anew, as long as the records are there.
+    unfolded: Vec<(ThreadKey, RunNo)>,
 }
 
 /// A thread of which more is known than the log says.
@@ -38,6 +41,51 @@ struct Known {
     /// Labels that were taken off it.
     unlabelled: MetadataChange,
     spans: Vec<Span>,
+    /// Up to where the log knows it, if it does.
+    logged_tail: Option<u64>,
+}
+
+/// Tells what the catalogue knows and the log does not: it was lost, and can be said again.
+pub(super) fn tell_what_is_lost(
+    old: &Catalogue,
+    engine: &Engine,
+    report: &mut Report,
+) -> Result<(), OpenError> {
+    let mut remembered = Remembered { deleted: superseded(engine)?, ..Remembered::default() };
+    if let Some((watermark, end)) = as_new_as_history(old, engine) {
+        remember(old, engine, watermark, end, &mut remembered)?;
+    }
+    remembered.tell_checkpoints(report);
+    for (no, key) in &remembered.deleted {
+        let what = "it was lost that this thread was deleted";
+        report.find(Severity::Damage, format!("thread={key}, number={no}"), what);
+    }
+    for Known { thread, logged_tail, .. } in remembered.known {
+        tell_offsets(engine, thread, logged_tail, report);
+    }
+    Ok(())
+}
+
+/// Names a thread that the catalogue knows more of, and its offsets that are lost beyond what a reader of the log would miss.
+fn tell_offsets(engine: &Engine, thread: StoredThread, logged_tail: Option<u64>, report: &mut Report) {
+    let (no, offsets) = (thread.no, thread.state.info().offsets);
+    let place = format!("thread={}, number={no}", thread.key);
+    let lost = match logged_tail {
+        Some(tail) => {
+            [tail.max(offsets.start)..offsets.end].into_iter().filter(|lost| !lost.is_empty()).collect()
+        }
+        None => {
+            engine.core.overlay().take_up(thread);
+            engine.lost(no).unwrap_or_default()
+        }
+    };
+    if lost.is_empty() {
+        report.find(Severity::Damage, place.as_str(), "the catalogue knows more of it than the log");
+    }
+    for Range { start, end } in lost {
+        let what = "the catalogue knows of these, and the log has lost them";
+        report.find(Severity::Damage, format!("{place}, offset={start}..{end}"), what);
+    }
 }
 
 /// States again what the catalogue knows and the log does not. Comes before the journal is sealed and the catalogue made anew.
@@ -46,7 +94,7 @@ pub(super) fn state_again(options: &DiskOptions, report: &mut Report) -> Result<
     let (engine, _) = open(&options)?;
     engine.flush()?;
     let mut threads_end = engine.core.overlay().threads_end;
-    let mut remembered = Remembered { deleted: superseded(&engine)?, known: Vec::new() };
+    let mut remembered = Remembered { deleted: superseded(&engine)?, ..Remembered::default() };
     let old = path.and_then(|path| Catalogue::open(&path.join(CATALOGUE)).ok().flatten());
     if let Some(old) = old
         && let Some((watermark, end)) = as_new_as_history(&old, &engine)
@@ -54,6 +102,7 @@ pub(super) fn state_again(options: &DiskOptions, report: &mut Report) -> Result<
         threads_end = threads_end.max(end);
         remember(&old, &engine, watermark, end, &mut remembered)?;
     }
+    remembered.tell_checkpoints(report);
     if !remembered.deleted.is_empty() || !remembered.known.is_empty() {
         write(&engine, &remembered, threads_end, report)?;
     }
@@ -95,6 +144,12 @@ fn remember(
         if remembered.deleted.contains_key(no) || logged.as_ref().is_some_and(|one| !is_same(one, &thread)) {
             continue;
         }
+        let folded = thread.state.runs().iter().filter(|run| run.lineage.is_some());
+        let is_lost = |run: &&RunInfo| {
+            let there = logged.as_ref().and_then(|logged| logged.state.run(run.no).ok());
+            there.is_some_and(|there| there.lineage.is_none())
+        };
+        remembered.unfolded.extend(folded.filter(is_lost).map(|run| (thread.key.clone(), run.no)));
         match engine.catalogue.thread_by_name(&thread.key)? {
             // Its name was given to another since.
             Some(other) if other.no > *no => _ = remembered.deleted.insert(*no, thread.key),
@@ -165,6 +220,9 @@ fn brought_up(engine: &Engine, stored: StoredThread, since: Mark) -> Option<Stor
 fn superseded(engine: &Engine) -> Result<BTreeMap<u64, ThreadKey>, OpenError> {
     let mut found = engine.core.overlay().superseded();
     for no in engine.catalogue.unknown_threads()? {
+        if engine.core.overlay().unsealed.is_deleted(no) {
+            continue;
+        }
         if let Some(key) = name_in_history(engine, no)? {
             found.insert(no, key);
         }
@@ -189,6 +247,19 @@ pub(super) fn name_in_history(engine: &Engine, no: u64) -> Result<Option<ThreadK
     Ok(None)
 }
 
+impl Remembered {
+    fn tell_checkpoints(&self, report: &mut Report) {
+        for (key, run) in &self.unfolded {
+            let place = format!("thread={key}, run={}", run.0);
+            report.find(
+                Severity::Damage,
+                place,
+                "the catalogue knows of a checkpoint, and the log has lost it",
+            );
+        }
+    }
+}
+
 impl Known {
     fn of(thread: StoredThread, logged: Option<&StoredThread>) -> Self {
         let info = thread.state.info();
@@ -208,7 +279,8 @@ impl Known {
                 spans.push(Span { thread: thread.no, run: run.no.0, first, end, count, bytes, time });
             }
         }
-        Self { thread, unlabelled: MetadataChange { labels, ..MetadataChange::default() }, spans }
+        let unlabelled = MetadataChange { labels, ..MetadataChange::default() };
+        Self { thread, unlabelled, spans, logged_tail: logged.map(|logged| logged.state.tail()) }
     }
 }
 
@@ -230,7 +302,7 @@ fn write(
     let number = engine.shelf.take_number();
     let index = Index { number, order, threads_end, ..Index::default() };
     let mut writer = HistoryWriter::new(Arc::clone(engine.shelf.disk()), index)?;
-    for Known { thread, unlabelled, spans } in &remembered.known {
+    for Known { thread, unlabelled, spans, .. } in &remembered.known {
         let mut blocks = FactBlocks::new(thread.no);
         for fact in restated(&thread.state, &thread.compacted) {
             blocks.push(&mut writer, &fact)?;

@@ -2,6 +2,7 @@
 
 use super::check::look_at_block;
 use super::compare;
+use super::identity::repair_identity;
 use super::orphans::name_anew;
 use super::remembered::state_again;
 use super::report::{Report, Severity};
@@ -14,18 +15,24 @@ use crate::history::{
 };
 use crate::journal::format::{segment_name, sidecar_name};
 use crate::journal::{self, Damage, Finding, Known};
-use crate::open::{
-    CATALOGUE, DiskOptions, OpenError, OpenReport, known_of_journal, loses, open, open_knowing,
-};
+use crate::open::{CATALOGUE, DiskOptions, OpenError, known_of_journal, loses, open, open_knowing};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// Makes the catalogue anew.
+/// Makes the catalogue anew, unless something is damaged: it may be all that knows what was lost. That is for [`repair`], and in the report.
 ///
 /// # Errors
-/// If the store cannot be opened.
-pub fn rebuild(options: &DiskOptions) -> Result<OpenReport, OpenError> {
+/// As those of [`check`](super::check()).
+pub fn rebuild(options: &DiskOptions) -> Result<Report, OpenError> {
+    let mut report = super::check(options)?;
+    if report.severity() != Some(Severity::Damage) {
+        make_anew(options, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn make_anew(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
     let directories = options.directories()?;
     {
         let _lock = directories.root.lock()?;
@@ -33,10 +40,11 @@ pub fn rebuild(options: &DiskOptions) -> Result<OpenReport, OpenError> {
             Catalogue::remove(&path.join(CATALOGUE))?;
         }
     }
-    let (engine, report) = open(options)?;
+    let (engine, _) = open(options)?;
     engine.flush()?;
     engine.catalogue.sync()?;
-    Ok(report)
+    report.is_rebuilt = true;
+    Ok(())
 }
 
 /// Salvages what damaged files hold, puts them aside in `damaged/`, and makes the catalogue anew. What is lost is in the report, and
@@ -52,7 +60,8 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
         let _lock = directories.root.lock()?;
         let known = known_of_journal(&directories)?;
         super::check::look(&directories, &mut report)?;
-        repair_history(&directories, &mut report)?;
+        let files_end = repair_identity(&options, &directories, &mut report)?;
+        repair_history(&directories, files_end, &mut report)?;
         forget_sidecars(&*directories.log, known)?;
         known
     };
@@ -61,7 +70,7 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
     // The states of threads are those that are left of them. The catalogue, which knows more, goes last: a repair that is interrupted may
     // need it again.
     repair_journal(&options.without_catalogue()?.0, known, &directories, &mut report)?;
-    rebuild(&options)?;
+    make_anew(&options, &mut report)?;
     compare::compare(&options, &mut report)?;
     Ok(report)
 }
@@ -101,8 +110,9 @@ fn repair_journal(
     engine.tidy().map_err(|error| OpenError::Io(io::Error::other(error.to_string())))
 }
 
-fn repair_history(directories: &Directories, report: &mut Report) -> Result<(), OpenError> {
+fn repair_history(directories: &Directories, files_end: u64, report: &mut Report) -> Result<(), OpenError> {
     let (shelf, numbers) = Shelf::open(Arc::clone(&directories.history))?;
+    shelf.begin_at(files_end);
     for number in numbers {
         let file = shelf.file(number)?;
         let failed = |error: HistoryError| io::Error::other(error.to_string());

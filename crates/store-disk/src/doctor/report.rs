@@ -44,6 +44,8 @@ pub struct Report {
     pub lost: Vec<Lost>,
     /// The files that were put aside, in `damaged/`.
     pub put_aside: Vec<String>,
+    /// The catalogue was made anew.
+    pub is_rebuilt: bool,
     /// How many threads were looked at.
     pub threads: usize,
     /// How many records.

@@ -1,6 +1,7 @@
 //! The store on a disk that forgets, tears, fails and rots.
 
 mod ahead;
+mod beheaded;
 mod catalogue;
 mod contract;
 mod crash;
@@ -9,6 +10,9 @@ mod doctor;
 mod erase;
 mod faults;
 pub(crate) mod flags;
+mod identity;
+mod lost;
+mod mended;
 mod past;
 mod races;
 mod remembered;

@@ -15,19 +15,19 @@ use threadline_log::thread::ThreadQuery;
 use threadline_log::{AppendKey, Error, RunNo, Store, Timestamp};
 
 /// A store on a disk, with a catalogue in a file.
-struct Made {
-    disk: SimDisk,
-    dir: TempDir,
+pub(super) struct Made {
+    pub(super) disk: SimDisk,
+    pub(super) dir: TempDir,
 }
 
 impl Made {
-    async fn of(steps: &[Step]) -> Self {
+    pub(super) async fn of(steps: &[Step]) -> Self {
         let made = Self { disk: SimDisk::new(), dir: TempDir::new().unwrap() };
         made.go_on(steps, 0).await;
         made
     }
 
-    async fn go_on(&self, steps: &[Step], number: usize) {
+    pub(super) async fn go_on(&self, steps: &[Step], number: usize) {
         let store = self.open();
         for (number, step) in (number..).zip(steps) {
             run(&store, number, *step).await.unwrap();
@@ -35,17 +35,24 @@ impl Made {
         store.close().await;
     }
 
+    /// The same once more.
+    pub(super) fn fork(&self) -> Self {
+        let dir = TempDir::new().unwrap();
+        fs::copy(self.dir.path().join(CATALOGUE), dir.path().join(CATALOGUE)).unwrap();
+        Self { disk: self.disk.fork(), dir }
+    }
+
     /// Segments wait for tidying, so that a file has much.
-    fn options(&self) -> DiskOptions {
+    pub(super) fn options(&self) -> DiskOptions {
         DiskOptions { segments_waiting_max: 99, ..with_catalogue(&self.disk, self.dir.path()) }
     }
 
-    fn open(&self) -> DiskStore {
+    pub(super) fn open(&self) -> DiskStore {
         DiskStore::open(&self.options()).unwrap().0
     }
 
     /// Flips a bit of the last place where something is written in these files.
-    fn flip(&self, files: &str, what: &str) {
+    pub(super) fn flip(&self, files: &str, what: &str) {
         let names = self.disk.list().unwrap().into_iter().rev().filter(|name| name.starts_with(files));
         for name in names.filter(|name| !name.ends_with(".idx")) {
             let bytes = self.disk.bytes(&name);
@@ -57,7 +64,7 @@ impl Made {
     }
 
     /// Mends it; says what was said again.
-    fn repair(&self) -> (Report, Vec<String>) {
+    pub(super) fn repair(&self) -> (Report, Vec<String>) {
         let report = doctor::repair(&self.options()).unwrap();
         let again = report.findings.iter().filter(|finding| finding.what.ends_with("again"));
         let again = again.map(|finding| finding.place.clone()).collect();
