@@ -377,6 +377,39 @@ fn a_truncated_export_is_refused_and_leaves_nothing() {
     assert_eq!(on(second.path(), &["export", "t"], "").text(), exported.text());
 }
 
+/// Exports of `BRANCHES` that are not what was exported, and what is said about them.
+pub(crate) fn altered(exported: &str) -> Vec<(String, &'static str)> {
+    let lines: Vec<&str> = exported.lines().collect();
+    let without = |line: usize| [&lines[..line - 1], &lines[line..]].concat().join("\n");
+    let (mut swapped, mut doubled) = (lines.clone(), lines.clone());
+    swapped.swap(3, 4);
+    doubled.insert(5, lines[4]);
+    vec![
+        (without(5), "line 5: records are missing or not in order. expected=2, offset=3"),
+        // The last of the first run.
+        (without(6), "line 7: records are missing or not in order. expected=3, offset=4"),
+        (without(7), "line 7: a record of a run that has not come. run=two"),
+        (without(1), "line 1: a line of an export whose first line is missing"),
+        (swapped.join("\n"), "line 4: records are missing or not in order. expected=1, offset=2"),
+        (doubled.join("\n"), "line 6: records are there twice or not in order. expected=3, offset=2"),
+        (exported.replace("\"tail\":10", "\"tail\":5"), "line 1: the export's first line makes no sense"),
+        (exported.replace("\"runs\":3", "\"runs\":1"), "line 7: more runs than the export says"),
+    ]
+}
+
+#[test]
+fn an_export_with_a_line_missing_swapped_or_doubled_is_refused() {
+    let (first, second) = (branches(), TempDir::new().expect("a directory"));
+    let exported = on(first.path(), &["export", "t"], "");
+    for (altered, said) in altered(exported.text()) {
+        let refused = on(second.path(), &["import"], &altered);
+        assert_eq!((refused.code, refused.text()), (2, ""), "{said}: {}", refused.stderr);
+        assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
+        assert_eq!(on(second.path(), &["threads", "--format", "json"], "").text(), "", "{said}");
+    }
+    assert_eq!(on(second.path(), &["import"], exported.text()).code, 0);
+}
+
 #[test]
 fn a_thread_can_be_deleted_by_who_says_so() {
     let store = branches();

@@ -1,7 +1,8 @@
 //! Threads from lines of JSON: raw exports, and bare recordings of AG-UI events.
 
 use super::begun::{APPENDS_MAX, Begun};
-use super::line::{EXPORT_VERSION, Line};
+use super::line::{EXPORT_VERSION, Line, is_of_export};
+use super::said::Said;
 use crate::engine::{Batch, Engine, RunWriter, ThreadChange};
 use crate::error::Error;
 use crate::kin::Sought;
@@ -14,7 +15,6 @@ use crate::store::{OpenRun, RunsSeen};
 use crate::thread::{Metadata, MetadataChange};
 use bytes::Bytes;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use threadline_protocol::event::RunStarted;
 use threadline_protocol::stages::close::Cause;
 use threadline_protocol::{Event, Received};
@@ -100,15 +100,10 @@ struct Recording {
 struct ExportImport {
     thread: ThreadKey,
     metadata: Metadata,
-    /// The tail that the export says it has, and how far its lines have come; and how many runs it says it has.
-    tail: Option<u64>,
-    reached: u64,
-    runs_said: Option<usize>,
+    said: Said,
     runs: HashMap<RunId, RunNo>,
     ended: u32,
     writers: HashMap<RunId, RunWriter>,
-    /// How many lines are to come of the compactions that stand for runs.
-    compacting: HashMap<RunId, usize>,
     /// A run whose first record has not come.
     opening: Option<(RunId, OpenRun)>,
 }
@@ -267,6 +262,7 @@ impl Importer {
         if version != EXPORT_VERSION {
             return Err(Error::Invalid(format!("an export of another version. version={version}")));
         }
+        let said = Said::new(&line)?;
         let named = line.thread.ok_or_else(|| Error::Invalid("an export without a thread".to_owned()))?;
         let scope = self.options.scope.clone().unwrap_or_else(|| named.scope());
         let thread = ThreadKey::new(scope, self.options.thread.clone().unwrap_or(named.id));
@@ -276,13 +272,10 @@ impl Importer {
         self.input = Some(Input::Export(Box::new(ExportImport {
             thread,
             metadata: line.metadata,
-            tail: line.tail,
-            reached: 0,
-            runs_said: line.runs,
+            said,
             runs: HashMap::new(),
             ended: 0,
             writers: HashMap::new(),
-            compacting: HashMap::new(),
             opening: None,
         })));
         Ok(())
@@ -292,41 +285,38 @@ impl Importer {
         let line = read_line(json)?;
         let id = line.run.clone().ok_or_else(|| Error::Invalid("a line without a run".to_owned()))?;
         let Some(offset) = line.offset else {
-            export.reached = export.reached.max(line.until.unwrap_or_default());
-            if let Some(lines) = line.lines.filter(|lines| *lines > 0) {
-                export.compacting.insert(id.clone(), lines);
+            if export.has_run(&id) {
+                return Err(Error::Invalid(format!("a run that is there twice. run={id}")));
             }
+            export.said.begin_run(&id, &line)?;
             self.open_waiting(export, Timestamp::default()).await?;
             export.opening = Some((id.clone(), self.run_to_open(export, &id, &line)?));
             return Ok(());
         };
-        export.reached = export.reached.max(offset.saturating_add(1));
-        let time = line.time.unwrap_or_default();
-        if export.opening.as_ref().is_some_and(|(opening, _)| *opening == id) {
-            self.open_waiting(export, time).await?;
+        if !export.has_run(&id) {
+            return Err(Error::Invalid(format!("a record of a run that has not come. run={id}")));
         }
         let record = line.record()?;
         if line.end.as_ref().is_some_and(|end| end.status == RunStatus::Running) {
             return Err(Error::Invalid("an end of a run that goes on".to_owned()));
         }
+        export.said.take_record(&id, offset, record.kind, &line)?;
+        let time = line.time.unwrap_or_default();
+        if export.opening.as_ref().is_some_and(|(opening, _)| *opening == id) {
+            self.open_waiting(export, time).await?;
+        }
         let writer = export.writers.get(&id).cloned().ok_or_else(|| Error::NoRun(id.to_string()))?;
         self.imported.records += 1;
         self.wait(writer, time, record, line.end.as_ref()).await?;
         export.ended += u32::from(line.end.is_some());
-        if let Entry::Occupied(mut lines) = export.compacting.entry(id) {
-            *lines.get_mut() -= 1;
-            if *lines.get() == 0 {
-                lines.remove();
-            }
-        }
         Ok(())
     }
 
     fn run_to_open(&self, export: &ExportImport, id: &RunId, line: &Line<'_>) -> Result<OpenRun, Error> {
         let request = Bytes::from(line.request());
         let parent = line.parent.as_ref();
-        let parent =
-            parent.map(|id| export.runs.get(id).copied().ok_or_else(|| Error::NoRun(id.to_string())));
+        let missing = |id: &RunId| Error::Invalid(format!("a parent that has not come. run={id}"));
+        let parent = parent.map(|id| export.runs.get(id).copied().ok_or_else(|| missing(id)));
         Ok(OpenRun {
             thread: export.thread.clone(),
             incarnation: self.engine.ids().incarnation(),
@@ -363,7 +353,7 @@ impl Importer {
 
     async fn end_export(&mut self, mut export: ExportImport) -> Result<(), Error> {
         self.open_waiting(&mut export, Timestamp::default()).await?;
-        export.check_end()?;
+        export.said.check_end()?;
         if export.runs.is_empty() {
             return Ok(());
         }
@@ -384,6 +374,9 @@ impl Importer {
 
     async fn push_event(&mut self, recording: &mut Recording, json: &str) -> Result<(), Error> {
         let received = Received::read(json).ok();
+        if received.is_none() && is_of_export(json) {
+            return Err(Error::Invalid("a line of an export whose first line is missing".to_owned()));
+        }
         let event = received.as_ref().map(Received::event);
         if let Some(Event::RunStarted(started)) = event {
             self.end_recording(std::mem::take(recording)).await?;
@@ -514,27 +507,8 @@ impl ExportImport {
         change
     }
 
-    /// Whether everything has come that the export said would.
-    fn check_end(&self) -> Result<(), Error> {
-        let tail = self.tail.unwrap_or(self.reached);
-        if self.reached < tail {
-            return Err(Error::Invalid(format!(
-                "the export is cut off. missing={}, reached={}, tail={tail}",
-                tail - self.reached,
-                self.reached
-            )));
-        }
-        let (runs, said) = (self.runs.len(), self.runs_said.unwrap_or(self.runs.len()));
-        if runs < said {
-            return Err(Error::Invalid(format!("the export is cut off. runs={runs}, expected={said}")));
-        }
-        match self.compacting.iter().min() {
-            Some((run, missing)) => {
-                let what = format!("the export is cut off in a compacted run. run={run}, missing={missing}");
-                Err(Error::Invalid(what))
-            }
-            None => Ok(()),
-        }
+    fn has_run(&self, id: &RunId) -> bool {
+        self.runs.contains_key(id) || self.opening.as_ref().is_some_and(|(opening, _)| opening == id)
     }
 }
 

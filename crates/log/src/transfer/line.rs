@@ -25,12 +25,15 @@ pub(super) struct Line<'a> {
     pub(super) thread: Option<ThreadLine>,
     #[serde(default)]
     pub(super) metadata: Metadata,
+    pub(super) first: Option<u64>,
     pub(super) tail: Option<u64>,
+    pub(super) records: Option<u64>,
     pub(super) runs: Option<usize>,
     /// A run begins, or a record belongs to it.
     pub(super) run: Option<RunId>,
     pub(super) parent: Option<RunId>,
     pub(super) spawned_by: Option<String>,
+    pub(super) number: Option<usize>,
     pub(super) base_state: Option<BaseState>,
     pub(super) until: Option<u64>,
     pub(super) lines: Option<usize>,
@@ -40,6 +43,7 @@ pub(super) struct Line<'a> {
     pub(super) offset: Option<u64>,
     pub(super) time: Option<Timestamp>,
     pub(super) kind: Option<String>,
+    pub(super) part: Option<usize>,
     #[serde(borrow)]
     pub(super) event: Option<&'a RawValue>,
     pub(super) text: Option<String>,
@@ -71,8 +75,13 @@ pub(super) struct HeadLine<'a> {
     pub(super) threadline: u32,
     pub(super) thread: ThreadLine,
     pub(super) metadata: &'a Metadata,
-    pub(super) first: u64,
+    /// The first offset that is kept; none if it is a part of a thread, so that others are missing, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) first: Option<u64>,
     pub(super) tail: u64,
+    /// How many records follow, without those that stand for compacted runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) records: Option<u64>,
     pub(super) runs: usize,
 }
 
@@ -85,6 +94,8 @@ pub(super) struct RunLine<'a> {
     pub(super) parent: Option<&'a RunId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) spawned_by: Option<&'a str>,
+    /// The how manyth run of the export it is, from 1.
+    pub(super) number: usize,
     pub(super) base_state: BaseState,
     /// Its records are gone, and what follows is their compaction.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -108,6 +119,9 @@ pub(super) struct RecordLine<'a> {
     pub(super) time: Timestamp,
     pub(super) run: &'a RunId,
     pub(super) kind: &'static str,
+    /// The how manyth line of its run's compaction it is, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +137,12 @@ impl<'a> RecordLine<'a> {
         let (event, text) = embedded(&record.bytes);
         let hex = (event.is_none() && text.is_none()).then(|| to_hex(&record.bytes));
         let Record { offset, time, kind, .. } = *record;
-        Self { offset, time, run, kind: kind.name(), event, text, hex, end }
+        Self { offset, time, run, kind: kind.name(), part: None, event, text, hex, end }
+    }
+
+    pub(super) const fn with_part(mut self, part: usize) -> Self {
+        self.part = Some(part);
+        self
     }
 }
 
@@ -143,6 +162,15 @@ pub(super) fn embedded(bytes: &[u8]) -> (Option<&RawValue>, Option<&str>) {
     let raw =
         serde_json::from_str::<&RawValue>(text).ok().filter(|raw| fits && raw.get().len() == text.len());
     (raw, raw.is_none().then_some(text))
+}
+
+/// Whether it can only be a line of an export, and not its first.
+pub(super) fn is_of_export(json: &str) -> bool {
+    serde_json::from_str(json).is_ok_and(|line: Line<'_>| {
+        let begins_run = line.offset.is_none() && line.base_state.is_some();
+        let is_record = line.offset.is_some() && line.kind.is_some();
+        line.run.is_some() && (begins_run || is_record)
+    })
 }
 
 impl Line<'_> {

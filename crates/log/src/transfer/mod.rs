@@ -5,6 +5,7 @@ mod copy;
 mod export;
 mod import;
 mod line;
+mod said;
 mod standing_in;
 
 pub use copy::Copied;

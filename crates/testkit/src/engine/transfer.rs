@@ -10,7 +10,7 @@ use threadline_protocol::stages::close::Cause;
 use threadline_protocol::stages::fold::Fold;
 use threadline_protocol::{Received, Text};
 
-async fn export(engine: &Engine, t: &ThreadKey, form: ExportForm) -> String {
+pub(super) async fn export(engine: &Engine, t: &ThreadKey, form: ExportForm) -> String {
     let mut exporter = engine.export(t, form).await.expect("it can be exported");
     let mut lines = Vec::new();
     while let Some(part) = exporter.next().await.expect("it is exported") {
@@ -19,7 +19,7 @@ async fn export(engine: &Engine, t: &ThreadKey, form: ExportForm) -> String {
     String::from_utf8(lines).expect("exports are JSON")
 }
 
-async fn import(engine: &Engine, lines: &str) -> Result<Imported, Error> {
+pub(super) async fn import(engine: &Engine, lines: &str) -> Result<Imported, Error> {
     let options = ImportOptions {
         scope: None,
         default_scope: thread("t").scope.clone(),

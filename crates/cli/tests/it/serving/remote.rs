@@ -1,7 +1,7 @@
 //! Commands that ask a running server in place of a store: the same questions, the same answers.
 
 use super::process::Served;
-use crate::store::{BRANCHES, filled, on};
+use crate::store::{BRANCHES, altered, filled, on};
 use crate::{Ran, threadline};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -121,6 +121,11 @@ fn what_clients_have_recorded_goes_through_a_server_unchanged() {
     let cut = at(&server, &["import"], &lines[..lines.len() - 1].join("\n"));
     assert_eq!(cut.code, 2);
     assert!(cut.stderr.contains("the export is cut off"), "{}", cut.stderr);
+    for (altered, said) in altered(one.text()) {
+        let refused = at(&server, &["import"], &altered);
+        assert_eq!((refused.code, refused.text()), (2, ""), "{said}: {}", refused.stderr);
+        assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
+    }
     let mut damaged = lines.clone();
     damaged[4] = "{\"offset\":";
     assert_eq!(at(&server, &["import"], &damaged.join("\n")).code, 2);
