@@ -5,7 +5,9 @@ use crate::args::{Reporting, SourceArgs};
 use crate::examples;
 use crate::report::Failure;
 use clap::{Subcommand, ValueEnum};
+use std::num::NonZeroUsize;
 use threadline_log::names::Owner;
+use threadline_log::search;
 use threadline_log::{Scope, ThreadId, ThreadKey};
 
 #[derive(Debug, Subcommand)]
@@ -99,7 +101,7 @@ pub(crate) struct ThreadsArgs {
     #[arg(long, value_name = "USER", requires = "app")]
     pub(crate) user: Option<Owner>,
     /// Only those whose name or messages have all of these words
-    #[arg(long, short, value_name = "WORDS")]
+    #[arg(long, short, value_name = "WORDS", value_parser = words)]
     pub(crate) query: Option<String>,
     /// Only those of this agent
     #[arg(long, value_name = "AGENT")]
@@ -111,11 +113,19 @@ pub(crate) struct ThreadsArgs {
     #[arg(long)]
     pub(crate) archived: bool,
     /// At most so many
-    #[arg(long, value_name = "COUNT", default_value_t = 50)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "COUNT", default_value = "50")]
+    pub(crate) limit: NonZeroUsize,
     /// How they are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: OutputFormat,
+}
+
+/// A text without words would be looked for in vain, or find everything.
+fn words(text: &str) -> Result<String, String> {
+    match search::words(text).next() {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("there are no words in it".to_owned()),
+    }
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

@@ -411,6 +411,21 @@ fn an_export_with_a_line_missing_swapped_or_doubled_is_refused() {
 }
 
 #[test]
+fn what_cannot_be_asked_is_refused() {
+    let store = branches();
+    for (args, said) in [
+        (&["threads", "--limit", "0"][..], "--limit"),
+        (&["threads", "--query", "!!!"], "there are no words in it"),
+        (&["show", "t", "--run", "one", "--at", "99999"], "no such offset yet. offset=99999, tail=10"),
+        (&["show", "t", "--at", "99999"], "no such offset yet. offset=99999, tail=10"),
+    ] {
+        let refused = on(store.path(), args, "");
+        assert_eq!((refused.code, refused.text()), (2, ""), "{args:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains(said), "{args:?}: {}", refused.stderr);
+    }
+}
+
+#[test]
 fn a_thread_can_be_deleted_by_who_says_so() {
     let store = branches();
     let unsaid = on(store.path(), &["delete", "t"], "y\n");
