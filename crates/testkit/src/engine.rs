@@ -88,6 +88,8 @@ macro_rules! engine_contract {
             an_export_that_does_not_hold_what_it_says_is_refused,
             an_export_knows_what_went_meanwhile,
             recordings_can_be_imported,
+            what_is_no_event_is_counted_or_refused,
+            an_export_is_known_however_it_is_written,
             runs_that_say_nothing_at_first_can_be_exported,
             an_end_stays_where_it_was,
             an_import_that_fails_leaves_nothing,

@@ -22,6 +22,9 @@ pub(crate) enum StoreCommand {
     #[command(after_long_help = examples::EXPORT)]
     Export(ExportArgs),
     /// Take threads in from an export, or from a recording of AG-UI events
+    ///
+    /// An export of which a line is missing, there twice or in another place is refused, and nothing of it is kept. What cannot be read as an
+    /// event in a recording is kept, and told: the command ends with 1 then. If nothing can be, it is refused, and ends with 2.
     #[command(after_long_help = examples::IMPORT)]
     Import(ImportArgs),
     /// Copy a thread, or a part of it, into a new one

@@ -410,6 +410,94 @@ fn an_export_with_a_line_missing_swapped_or_doubled_is_refused() {
     assert_eq!(on(second.path(), &["import"], exported.text()).code, 0);
 }
 
+/// Inputs of `import` that hold something else than events: how the command ends, and what it says.
+pub(crate) fn odd_inputs() -> Vec<(String, i32, &'static str)> {
+    let started = |thread: &str| json!({"type":"RUN_STARTED","threadId":thread,"runId":"r"}).to_string();
+    let cut = format!("{}\n\n{{\"type\":\"TEXT_MESS", started("cut"));
+    let two = format!("{}\n# Words\n{{\"a\":1}}\n", started("two"));
+    vec![
+        ("# Words\n\nand words\n".to_owned(), 2, "line 1: cannot be read as an event"),
+        ("# Words\n\nand words\n".to_owned(), 2, "nothing in it can be read as an AG-UI event"),
+        ("{\"a\":1}\n".to_owned(), 2, "line 1: cannot be read as an event"),
+        (cut, 1, "line 3: cannot be read as an event"),
+        (two.clone(), 1, "line 2: cannot be read as an event"),
+        (two.replace("two", "again"), 1, "imported 1 run, 3 records, 2 of them cannot be read as events\n"),
+    ]
+}
+
+#[test]
+fn what_cannot_be_read_as_an_event_is_told() {
+    let store = branches();
+    let threads = |store: &Path| on(store, &["threads", "--format", "json"], "").text().lines().count();
+    for (input, code, said) in odd_inputs() {
+        let before = threads(store.path());
+        let ran = on(store.path(), &["import"], &input);
+        assert_eq!(ran.code, code, "{input}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{input}: {}", ran.stderr);
+        assert_eq!(threads(store.path()) - before, usize::from(code == 1), "{input}");
+    }
+    let kept = on(store.path(), &["export", "two"], "");
+    assert!(kept.text().contains("\"kind\":\"rejected\",\"text\":\"# Words\""), "{}", kept.text());
+}
+
+#[test]
+fn an_export_is_known_however_it_is_written() {
+    let first = branches();
+    let exported = on(first.path(), &["export", "t"], "");
+    let sorted: Vec<String> = exported
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON").to_string())
+        .collect();
+    for written in [
+        sorted.join("\n"),
+        format!("\u{feff}{}", exported.text()),
+        format!(" {}", exported.text()),
+        exported.text().replacen(':', " : ", 3),
+    ] {
+        let second = TempDir::new().expect("a directory");
+        let imported = on(second.path(), &["import"], &written);
+        assert_eq!(imported.code, 0, "{}", imported.stderr);
+        assert_eq!(on(second.path(), &["threads", "--format", "json"], "").text().lines().count(), 1);
+        assert_eq!(on(second.path(), &["show", "t"], "").code, 0);
+    }
+    let second = TempDir::new().expect("a directory");
+    let cut = on(second.path(), &["import"], &exported.text()[6..]);
+    assert_eq!((cut.code, cut.text()), (2, ""));
+    assert!(cut.stderr.contains("line 2: a line of an export whose first line is missing"), "{}", cut.stderr);
+    assert_eq!(on(second.path(), &["threads", "--format", "json"], "").text(), "");
+}
+
+#[test]
+fn an_input_that_is_not_there_makes_no_store() {
+    let dir = TempDir::new().expect("a directory");
+    let store = dir.path().join("typo");
+    for input in [dir.path().join("nope.jsonl"), dir.path().to_owned()] {
+        let missing = on(&store, &["import", input.to_str().expect("a path")], "");
+        assert_eq!((missing.code, missing.text()), (3, ""), "{}", missing.stderr);
+        assert!(missing.stderr.starts_with("threadline: cannot read "), "{}", missing.stderr);
+        assert_eq!(missing.stderr.lines().count(), 1, "{}", missing.stderr);
+        assert!(!store.exists());
+    }
+}
+
+#[test]
+fn what_came_before_a_failure_is_told() {
+    let (first, second) = (branches(), TempDir::new().expect("a directory"));
+    let one = on(first.path(), &["export", "t"], "").text().to_owned();
+    let other = one.replacen("\"id\":\"t\"", "\"id\":\"other\"", 1);
+    let cut = other.trim_end().rsplit_once('\n').expect("lines").0;
+    for (rest, code) in [(cut.to_owned(), 2), (format!("{cut}\nnonsense\n"), 2)] {
+        let refused = on(second.path(), &["import"], &format!("{one}{rest}"));
+        assert_eq!((refused.code, refused.text()), (code, ""), "{}", refused.stderr);
+        let said = "threadline: imported before that, and kept: default/default/t\n";
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+        let listed = on(second.path(), &["threads", "--format", "json"], "");
+        assert_eq!(listed.text().lines().count(), 1);
+        assert_eq!(on(second.path(), &["delete", "t", "--yes"], "").code, 0);
+    }
+}
+
 #[test]
 fn what_cannot_be_asked_is_refused() {
     let store = branches();

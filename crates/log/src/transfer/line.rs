@@ -6,6 +6,7 @@ use crate::names::{Owner, RunId, Scope, ThreadId, ThreadKey, Timestamp};
 use crate::record::{Kind, NewRecord, Record};
 use crate::run::{BaseState, RunEnd};
 use crate::thread::Metadata;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -162,6 +163,31 @@ pub(super) fn embedded(bytes: &[u8]) -> (Option<&RawValue>, Option<&str>) {
     let raw =
         serde_json::from_str::<&RawValue>(text).ok().filter(|raw| fits && raw.get().len() == text.len());
     (raw, raw.is_none().then_some(text))
+}
+
+/// Whether an export begins with this text: the first line has a member that says so, wherever it stands. Events have a type.
+#[must_use]
+pub fn begins_export(json: &str) -> bool {
+    #[derive(Deserialize)]
+    struct First {
+        threadline: Option<IgnoredAny>,
+        r#type: Option<IgnoredAny>,
+    }
+    // Few lines have it anywhere.
+    if !json.contains("\"threadline\"") {
+        return false;
+    }
+    let json = without_mark(json);
+    match serde_json::from_str::<First>(json) {
+        Ok(first) => first.threadline.is_some() && first.r#type.is_none(),
+        // One that is damaged behind that.
+        Err(_) => json.trim_start().starts_with("{\"threadline\":"),
+    }
+}
+
+/// A text without the mark that some editors put before it.
+pub(super) fn without_mark(json: &str) -> &str {
+    json.strip_prefix('\u{feff}').unwrap_or(json)
 }
 
 /// Whether it can only be a line of an export, and not its first.
