@@ -90,6 +90,7 @@ macro_rules! engine_contract {
             recordings_can_be_imported,
             what_is_no_event_is_counted_or_refused,
             an_export_is_known_however_it_is_written,
+            times_of_an_export_make_sense,
             runs_that_say_nothing_at_first_can_be_exported,
             an_end_stays_where_it_was,
             an_import_that_fails_leaves_nothing,

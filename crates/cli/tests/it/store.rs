@@ -72,6 +72,18 @@ fn what_an_event_may_hold_an_export_can() {
     assert_eq!(on(second.path(), &["export", "t"], "").stdout, exported.stdout);
 }
 
+#[test]
+fn an_event_that_is_too_large_is_named() {
+    let store = TempDir::new().expect("a directory");
+    let event = |value: &str| format!(r#"{{"type":"CUSTOM","name":"n","value":"{value}"}}"#);
+    let started = r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#;
+    let lines = [started.to_owned(), event("small"), event(&"x".repeat(33 << 20)), event("small")];
+    let refused = on(store.path(), &["import"], &lines.join("\n"));
+    assert_eq!((refused.code, refused.text()), (2, ""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("line 3: too large to be appended at once"), "{}", refused.stderr);
+    assert_eq!(on(store.path(), &["threads", "--format", "json"], "").text(), "");
+}
+
 /// A recording is the same thread whether its events are lines or an array.
 #[test]
 fn an_array_is_the_same_recording_as_its_lines() {

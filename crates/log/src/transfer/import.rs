@@ -280,7 +280,7 @@ impl Importer {
             return Err(Error::Invalid("an end of a run that goes on".to_owned()));
         }
         export.said.take_record(&id, offset, record.kind, &line)?;
-        let time = line.time.unwrap_or_default();
+        let time = line.time()?;
         if export.opening.as_ref().is_some_and(|(opening, _)| *opening == id) {
             self.open_waiting(export, time).await?;
         }
@@ -360,13 +360,14 @@ impl Importer {
         end: Option<&RunEnd>,
     ) -> Result<(), Error> {
         let goes_on = self.waiting.writer.as_ref() == Some(&writer) && self.waiting.time == time;
-        if !goes_on || self.waiting.bytes >= BATCH_BYTES {
+        if !goes_on || self.waiting.bytes + record.bytes.len() > BATCH_BYTES {
             self.flush(None).await?;
         }
         self.waiting.bytes += record.bytes.len();
         self.waiting.records.push(record);
         (self.waiting.writer, self.waiting.time) = (Some(writer), time);
-        if end.is_some() {
+        // If a large one is refused, that is said of its own line.
+        if end.is_some() || self.waiting.bytes >= BATCH_BYTES {
             self.flush(end.cloned()).await?;
         }
         Ok(())

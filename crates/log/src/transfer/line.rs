@@ -17,6 +17,9 @@ pub(super) const EXPORT_VERSION: u32 = 1;
 /// written as texts, or in hexadecimal digits.
 pub const LINE_BYTES_MAX: usize = 80 * 1024 * 1024;
 
+/// The last millisecond of the year 9999.
+const TIME_MAX: i64 = 253_402_300_799_999;
+
 /// A line, of which only the members of one kind are there.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -214,6 +217,15 @@ impl Line<'_> {
             (None, None, None) => return Err(Error::Invalid("a record without an event".to_owned())),
         };
         Ok(NewRecord { kind, bytes: bytes.into() })
+    }
+
+    /// When the record was taken in. A thread is never updated before that again, so that it has to make sense.
+    pub(super) fn time(&self) -> Result<Timestamp, Error> {
+        let time = self.time.unwrap_or_default();
+        if (0..=TIME_MAX).contains(&time.0) {
+            return Ok(time);
+        }
+        Err(Error::Invalid(format!("a time that is not of the years 1970 to 9999. time={}", time.0)))
     }
 
     /// The request of a run that begins.

@@ -269,6 +269,23 @@ pub async fn an_export_is_known_however_it_is_written(stage: Stage) {
     assert_eq!((imported.runs, imported.unreadable), (1, 0));
 }
 
+/// What a line says of its time counts for good, so that it has to be one.
+pub async fn times_of_an_export_make_sense(stage: Stage) {
+    let t = thread("t");
+    stage.converse(&t, &request(&t, "1", &["u1"])).await;
+    let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+    let at = exported.rfind("\"time\":").expect("a record") + 7;
+    let digits = exported[at..].find(',').expect("a number");
+    let timed = |time: i64| format!("{}{time}{}", &exported[..at], &exported[at + digits..]);
+    for time in [i64::MIN, -1, 253_402_300_800_000, i64::MAX] {
+        let other = stage.other();
+        let refused = import(&other, &timed(time)).await;
+        assert!(matches!(&refused, Err(Error::Invalid(what)) if what.contains("a time")), "{refused:?}");
+        assert!(matches!(other.store().thread(&t).await, Err(Error::NoThread(_))));
+    }
+    import(&stage.other(), &timed(253_402_300_799_999)).await.expect("it is in the year 9999");
+}
+
 /// Runs whose first records came in another order than the runs themselves.
 pub async fn runs_that_say_nothing_at_first_can_be_exported(stage: Stage) {
     let t = thread("t");
