@@ -51,9 +51,18 @@ pub(crate) trait Command {
 pub(crate) fn run(
     options: &SourceArgs,
     report: &mut Report<'_>,
+    command: impl Command,
+) -> Result<(), Failure> {
+    run_opened(open(options)?, options, report, command)
+}
+
+/// The same with an input that was opened, for who has to know first that it is there.
+pub(crate) fn run_opened(
+    mut input: impl Read,
+    options: &SourceArgs,
+    report: &mut Report<'_>,
     mut command: impl Command,
 ) -> Result<(), Failure> {
-    let mut input = open(options)?;
     let result = feed(&mut input, options, report, &mut command);
     let finished = command.finish(report);
     match (result, finished) {
@@ -226,7 +235,8 @@ fn type_of(json: &str) -> String {
     Envelope::read(json).map(|envelope| envelope.type_name().to_string()).unwrap_or_default()
 }
 
-fn open(options: &SourceArgs) -> Result<Box<dyn Read>, Failure> {
+/// Opens the input.
+pub(crate) fn open(options: &SourceArgs) -> Result<Box<dyn Read>, Failure> {
     if options.input.as_os_str() == "-" {
         let stdin = io::stdin();
         if stdin.is_terminal() {
@@ -235,8 +245,13 @@ fn open(options: &SourceArgs) -> Result<Box<dyn Read>, Failure> {
         }
         return Ok(Box::new(stdin.lock()));
     }
-    let file = File::open(&options.input).map_err(|error| Failure::read(&options.input, error))?;
-    Ok(Box::new(file))
+    let failed = |error| Failure::read(&options.input, error);
+    let file = File::open(&options.input).map_err(failed)?;
+    // A directory can be opened, and not read.
+    match file.metadata().map_err(failed)?.is_dir() {
+        true => Err(failed(io::ErrorKind::IsADirectory.into())),
+        false => Ok(Box::new(file)),
+    }
 }
 
 fn json_of<'a>(

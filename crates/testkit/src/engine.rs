@@ -7,6 +7,7 @@
 //! makes a test of each law. The expression is evaluated for each test and each case, and must give an empty store. A store that
 //! several processes can have runs [`engines_contract`](crate::engines_contract) as well.
 
+mod altering;
 mod chaining;
 mod cloning;
 mod descent;
@@ -22,6 +23,7 @@ mod stage;
 mod time_travel;
 mod transfer;
 
+pub use altering::*;
 pub use chaining::*;
 pub use cloning::*;
 pub use descent::*;
@@ -82,7 +84,13 @@ macro_rules! engine_contract {
             an_export_that_is_imported_is_the_same_export,
             a_copy_is_the_same_thread,
             an_export_of_a_trimmed_thread_keeps_its_branches,
+            an_export_that_was_altered_is_refused,
+            an_export_that_does_not_hold_what_it_says_is_refused,
+            an_export_knows_what_went_meanwhile,
             recordings_can_be_imported,
+            what_is_no_event_is_counted_or_refused,
+            an_export_is_known_however_it_is_written,
+            times_of_an_export_make_sense,
             runs_that_say_nothing_at_first_can_be_exported,
             an_end_stays_where_it_was,
             an_import_that_fails_leaves_nothing,

@@ -22,7 +22,8 @@ export function Sidebar() {
   const [isOver, setOver] = useState(false);
   const [most, setMost] = useState(LISTED);
   useEffect(() => {
-    if (words.trim() === "") return setFound(null);
+    // What has no word in it is no search.
+    if (!/[\p{Alphabetic}\p{N}]/u.test(words)) return setFound(null);
     const stop = new AbortController();
     const timer = setTimeout(() => {
       search(words, stop.signal).then(setFound, (error: unknown) => stop.signal.aborted || trouble(error));

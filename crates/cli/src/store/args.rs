@@ -5,7 +5,9 @@ use crate::args::{Reporting, SourceArgs};
 use crate::examples;
 use crate::report::Failure;
 use clap::{Subcommand, ValueEnum};
+use std::num::NonZeroUsize;
 use threadline_log::names::Owner;
+use threadline_log::search;
 use threadline_log::{Scope, ThreadId, ThreadKey};
 
 #[derive(Debug, Subcommand)]
@@ -20,6 +22,9 @@ pub(crate) enum StoreCommand {
     #[command(after_long_help = examples::EXPORT)]
     Export(ExportArgs),
     /// Take threads in from an export, or from a recording of AG-UI events
+    ///
+    /// An export of which a line is missing, there twice or in another place is refused, and nothing of it is kept. What cannot be read as an
+    /// event in a recording is kept, and told: the command ends with 1 then. If nothing can be, it is refused, and ends with 2.
     #[command(after_long_help = examples::IMPORT)]
     Import(ImportArgs),
     /// Copy a thread, or a part of it, into a new one
@@ -99,7 +104,7 @@ pub(crate) struct ThreadsArgs {
     #[arg(long, value_name = "USER", requires = "app")]
     pub(crate) user: Option<Owner>,
     /// Only those whose name or messages have all of these words
-    #[arg(long, short, value_name = "WORDS")]
+    #[arg(long, short, value_name = "WORDS", value_parser = words)]
     pub(crate) query: Option<String>,
     /// Only those of this agent
     #[arg(long, value_name = "AGENT")]
@@ -111,11 +116,19 @@ pub(crate) struct ThreadsArgs {
     #[arg(long)]
     pub(crate) archived: bool,
     /// At most so many
-    #[arg(long, value_name = "COUNT", default_value_t = 50)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "COUNT", default_value = "50")]
+    pub(crate) limit: NonZeroUsize,
     /// How they are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: OutputFormat,
+}
+
+/// A text without words would be looked for in vain, or find everything.
+fn words(text: &str) -> Result<String, String> {
+    match search::words(text).next() {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("there are no words in it".to_owned()),
+    }
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

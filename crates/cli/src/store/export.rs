@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use threadline_client::ClientError;
 use threadline_log::thread::ThreadInfo;
 use threadline_log::transfer::ExportForm;
-use threadline_log::{ErrorKind, ThreadKey};
+use threadline_log::{Error, ErrorKind, ThreadKey};
 
 /// About how many bytes a line of an export has beside the event.
 const LINE_BYTES: u64 = 96;
@@ -44,9 +44,7 @@ fn stored(args: &ExportArgs, out: &mut impl Write, report: &mut Report<'_>) -> R
     for thread in threads {
         match export(&opened, &thread, form, out, report) {
             // What is wrong with one thread is no reason to keep back the others.
-            Err(Failure::Refused(error)) if args.all && error.kind() == ErrorKind::Corrupt => {
-                failed.push((thread, error));
-            }
+            Err(Failure::Refused(error)) if args.all && is_about(&error) => failed.push((thread, error)),
             exported => exported?,
         }
     }
@@ -56,6 +54,11 @@ fn stored(args: &ExportArgs, out: &mut impl Write, report: &mut Report<'_>) -> R
     }
     left_out.iter().for_each(|what| report.warn(&not_listed(what)));
     Ok(failed.len() + left_out.len())
+}
+
+/// Whether it is about this thread alone: it is damaged, or was trimmed or compacted meanwhile.
+fn is_about(error: &Error) -> bool {
+    error.kind() == ErrorKind::Corrupt || matches!(error, Error::ThreadChanged(_))
 }
 
 fn export(

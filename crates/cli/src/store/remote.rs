@@ -118,12 +118,17 @@ impl Remote {
         Upload { pieces, answer }
     }
 
-    /// What the server has to say about what it was sent.
-    pub(crate) fn answer<T: DeserializeOwned>(&self, upload: Upload) -> Result<T, Failure> {
+    /// What the server has to say about what it was sent. Why it was refused is for the caller to tell.
+    pub(crate) fn answer<T: DeserializeOwned>(
+        &self,
+        upload: Upload,
+    ) -> Result<Result<T, ClientError>, Failure> {
         drop(upload.pieces);
         let answer = self.runtime.block_on(upload.answer);
-        let answer = answer.map_err(|error| Failure::Environment(error.to_string()))?;
-        read(&answer.map_err(|error| failure(&error))?)
+        match answer.map_err(|error| Failure::Environment(error.to_string()))? {
+            Ok(answer) => read(&answer).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     pub(crate) fn thread(&self, id: &ThreadId) -> Result<ThreadInfo, Failure> {

@@ -1,25 +1,32 @@
 //! `threadline import --server`: threads that are sent to a server.
 
 use super::args::ImportArgs;
-use super::import::say;
-use super::remote::{Remote, Upload, escaped};
+use super::import::{Unread, say, say_kept};
+use super::remote::{Refused, Remote, Upload, escaped, failure};
 use crate::events::{self, Command};
 use crate::report::{Entry, Failure, Report};
 use serde::Deserialize;
+use std::io::Read;
 use threadline_log::names::Owner;
 use threadline_log::transfer::{Imported, LINE_BYTES_MAX, begins_export};
 use threadline_log::{Scope, ThreadId, ThreadKey};
-use threadline_protocol::Limits;
 use threadline_protocol::codec::Place;
+use threadline_protocol::{Limits, Received};
 
 /// How many bytes of lines are sent at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
-pub(super) fn run(args: &ImportArgs, remote: &Remote, report: &mut Report<'_>) -> Result<(), Failure> {
+pub(super) fn run(
+    args: &ImportArgs,
+    input: impl Read,
+    remote: &Remote,
+    report: &mut Report<'_>,
+) -> Result<(), Failure> {
     let query = args.thread.as_ref().map(|id| format!("?thread={}", escaped(id.as_str())));
     let upload = remote.upload(format!("/v1/import{}", query.unwrap_or_default()));
-    let lines = Lines { remote, upload, waiting: Vec::new(), is_export: None, is_damaged: false };
-    events::run(&args.source, report, lines)
+    let (waiting, unread) = (Vec::new(), Unread::default());
+    let lines = Lines { remote, upload, waiting, sent: 0, unread, is_export: false, is_damaged: false };
+    events::run_opened(input, &args.source, report, lines)
 }
 
 /// What the server has taken in.
@@ -37,8 +44,11 @@ struct Lines<'a> {
     remote: &'a Remote,
     upload: Upload,
     waiting: Vec<u8>,
+    /// How many lines that is so far.
+    sent: u64,
+    unread: Unread,
     /// Whether the input is an export, of which no line may be missing.
-    is_export: Option<bool>,
+    is_export: bool,
     /// Some of the input could not be read.
     is_damaged: bool,
 }
@@ -59,8 +69,19 @@ impl Command for Lines<'_> {
         Limits { event_bytes_max: LINE_BYTES_MAX, line_bytes_max: LINE_BYTES_MAX }
     }
 
-    fn event(&mut self, json: &str, _place: Place, _report: &mut Report<'_>) -> Result<(), Failure> {
-        self.is_export.get_or_insert_with(|| begins_export(json));
+    fn event(&mut self, json: &str, place: Place, report: &mut Report<'_>) -> Result<(), Failure> {
+        self.is_export |= begins_export(json);
+        if !self.is_export
+            && let Err(error) = Received::read(json)
+        {
+            self.unread.say(place, &error, report)?;
+        }
+        // So that what the server says of a line is about that line of the input.
+        while place.line.is_some_and(|line| self.sent + 1 < line) {
+            self.waiting.push(b'\n');
+            self.sent += 1;
+        }
+        self.sent += 1;
         // Line breaks stand only between tokens, where a space means the same.
         let spaced = |byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte };
         self.waiting.extend(json.bytes().map(spaced));
@@ -77,17 +98,27 @@ impl Command for Lines<'_> {
         self.send()
     }
 
-    fn finish(mut self, _report: &mut Report<'_>) -> Result<(), Failure> {
+    fn finish(mut self, report: &mut Report<'_>) -> Result<(), Failure> {
         // A thread of which something is missing must not look like a whole one.
-        if self.is_damaged && self.is_export == Some(true) {
+        if self.is_damaged && self.is_export {
             self.upload.cut();
             return Ok(());
         }
         // If it cannot be sent, the answer says why.
         let _ = self.send();
-        let told: Told = self.remote.answer(self.upload)?;
+        let told: Told = match self.remote.answer(self.upload)? {
+            Ok(told) => told,
+            Err(error) => {
+                let details = Refused::of(&error).map(|refused| refused.details).unwrap_or_default();
+                let kept = details["threadIds"].as_array().into_iter().flatten();
+                let kept: Vec<String> = kept.filter_map(|id| id.as_str().map(str::to_owned)).collect();
+                say_kept(&kept, report);
+                return Err(failure(&error));
+            }
+        };
         let scope = Scope { app: told.app, user: told.user };
         let threads = told.thread_ids.into_iter().map(|id| ThreadKey::new(scope.clone(), id)).collect();
-        say(&Imported { threads, runs: told.runs, records: told.records })
+        let unreadable = self.unread.count;
+        say(&Imported { threads, runs: told.runs, records: told.records, unreadable })
     }
 }

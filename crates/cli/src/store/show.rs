@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::io::{self, BufWriter, Write};
 use threadline_log::run::RunInfo;
 use threadline_log::thread::ThreadInfo;
-use threadline_log::{At, RunNo, Snapshot, ThreadKey};
+use threadline_log::{At, Error, RunNo, Snapshot, ThreadKey};
 use threadline_protocol::Message;
 
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
@@ -20,6 +20,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
     match Remote::of(&args.place)? {
         Some(remote) => {
             let (info, runs) = (remote.thread(&args.thread)?, remote.runs(&args.thread)?);
+            check_point(args, &info)?;
             let held = Held::told(&remote, args, &runs)?;
             write(&mut out, &info, &runs, &held, args.format)?;
             if args.records {
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
             let opened = Opened::existing(&args.place.store)?;
             let thread = args.scope.thread(&args.thread);
             let info = opened.wait(opened.engine.store().thread(&thread))?;
+            check_point(args, &info)?;
             let runs = opened.wait(opened.engine.store().runs(&thread))?;
             let held = Held::stored(&opened, &thread, args)?;
             write(&mut out, &info, &runs, &held, args.format)?;
@@ -42,6 +44,14 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
         }
     }
     out.flush().map_err(Failure::write)
+}
+
+/// An offset that is not there is none in a run either, which would be shown as it ended.
+fn check_point(args: &ShowArgs, info: &ThreadInfo) -> Result<(), Failure> {
+    match args.at.filter(|at| *at >= info.offsets.end) {
+        Some(offset) => Err(Error::BeyondTail { offset, tail: info.offsets.end }.into()),
+        None => Ok(()),
+    }
 }
 
 /// What a client holds at a point.

@@ -10,14 +10,15 @@ use std::io::{self, Write};
 use threadline_log::thread::{ThreadInfo, ThreadOrder, ThreadQuery};
 
 pub(crate) fn run(args: &ThreadsArgs, report: &mut Report<'_>) -> Result<(), Failure> {
+    let shown = args.limit.get();
     // One more shows that there are more.
-    let limit = args.limit.saturating_add(1);
+    let limit = shown.saturating_add(1);
     let (mut threads, left_out) = match Remote::of(&args.place)? {
         Some(remote) => (remote.threads(&asked(args), limit)?, Vec::new()),
         None => listed(args, limit)?,
     };
-    let has_more = threads.len() > args.limit;
-    threads.truncate(args.limit);
+    let has_more = threads.len() > shown;
+    threads.truncate(shown);
     let mut out = io::stdout().lock();
     let written = match args.format {
         OutputFormat::Text => write_table(&mut out, &threads, has_more),

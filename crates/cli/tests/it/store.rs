@@ -72,6 +72,18 @@ fn what_an_event_may_hold_an_export_can() {
     assert_eq!(on(second.path(), &["export", "t"], "").stdout, exported.stdout);
 }
 
+#[test]
+fn an_event_that_is_too_large_is_named() {
+    let store = TempDir::new().expect("a directory");
+    let event = |value: &str| format!(r#"{{"type":"CUSTOM","name":"n","value":"{value}"}}"#);
+    let started = r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#;
+    let lines = [started.to_owned(), event("small"), event(&"x".repeat(33 << 20)), event("small")];
+    let refused = on(store.path(), &["import"], &lines.join("\n"));
+    assert_eq!((refused.code, refused.text()), (2, ""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("line 3: too large to be appended at once"), "{}", refused.stderr);
+    assert_eq!(on(store.path(), &["threads", "--format", "json"], "").text(), "");
+}
+
 /// A recording is the same thread whether its events are lines or an array.
 #[test]
 fn an_array_is_the_same_recording_as_its_lines() {
@@ -414,6 +426,142 @@ fn a_truncated_export_is_refused_and_leaves_nothing() {
     }
     assert_eq!(on(second.path(), &["import"], exported.text()).code, 0);
     assert_eq!(on(second.path(), &["export", "t"], "").text(), exported.text());
+}
+
+/// Exports of `BRANCHES` that are not what was exported, and what is said about them.
+pub(crate) fn altered(exported: &str) -> Vec<(String, &'static str)> {
+    let lines: Vec<&str> = exported.lines().collect();
+    let without = |line: usize| [&lines[..line - 1], &lines[line..]].concat().join("\n");
+    let (mut swapped, mut doubled) = (lines.clone(), lines.clone());
+    swapped.swap(3, 4);
+    doubled.insert(5, lines[4]);
+    vec![
+        (without(5), "line 5: records are missing or not in order. expected=2, offset=3"),
+        // The last of the first run.
+        (without(6), "line 7: records are missing or not in order. expected=3, offset=4"),
+        (without(7), "line 7: a record of a run that has not come. run=two"),
+        (without(1), "line 1: a line of an export whose first line is missing"),
+        (swapped.join("\n"), "line 4: records are missing or not in order. expected=1, offset=2"),
+        (doubled.join("\n"), "line 6: records are there twice or not in order. expected=3, offset=2"),
+        (exported.replace("\"tail\":10", "\"tail\":5"), "line 1: the export's first line makes no sense"),
+        (exported.replace("\"runs\":3", "\"runs\":1"), "line 7: more runs than the export says"),
+    ]
+}
+
+#[test]
+fn an_export_with_a_line_missing_swapped_or_doubled_is_refused() {
+    let (first, second) = (branches(), TempDir::new().expect("a directory"));
+    let exported = on(first.path(), &["export", "t"], "");
+    for (altered, said) in altered(exported.text()) {
+        let refused = on(second.path(), &["import"], &altered);
+        assert_eq!((refused.code, refused.text()), (2, ""), "{said}: {}", refused.stderr);
+        assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
+        assert_eq!(on(second.path(), &["threads", "--format", "json"], "").text(), "", "{said}");
+    }
+    assert_eq!(on(second.path(), &["import"], exported.text()).code, 0);
+}
+
+/// Inputs of `import` that hold something else than events: how the command ends, and what it says.
+pub(crate) fn odd_inputs() -> Vec<(String, i32, &'static str)> {
+    let started = |thread: &str| json!({"type":"RUN_STARTED","threadId":thread,"runId":"r"}).to_string();
+    let cut = format!("{}\n\n{{\"type\":\"TEXT_MESS", started("cut"));
+    let two = format!("{}\n# Words\n{{\"a\":1}}\n", started("two"));
+    vec![
+        ("# Words\n\nand words\n".to_owned(), 2, "line 1: cannot be read as an event"),
+        ("# Words\n\nand words\n".to_owned(), 2, "nothing in it can be read as an AG-UI event"),
+        ("{\"a\":1}\n".to_owned(), 2, "line 1: cannot be read as an event"),
+        (cut, 1, "line 3: cannot be read as an event"),
+        (two.clone(), 1, "line 2: cannot be read as an event"),
+        (two.replace("two", "again"), 1, "imported 1 run, 3 records, 2 of them cannot be read as events\n"),
+    ]
+}
+
+#[test]
+fn what_cannot_be_read_as_an_event_is_told() {
+    let store = branches();
+    let threads = |store: &Path| on(store, &["threads", "--format", "json"], "").text().lines().count();
+    for (input, code, said) in odd_inputs() {
+        let before = threads(store.path());
+        let ran = on(store.path(), &["import"], &input);
+        assert_eq!(ran.code, code, "{input}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{input}: {}", ran.stderr);
+        assert_eq!(threads(store.path()) - before, usize::from(code == 1), "{input}");
+    }
+    let kept = on(store.path(), &["export", "two"], "");
+    assert!(kept.text().contains("\"kind\":\"rejected\",\"text\":\"# Words\""), "{}", kept.text());
+}
+
+#[test]
+fn an_export_is_known_however_it_is_written() {
+    let first = branches();
+    let exported = on(first.path(), &["export", "t"], "");
+    let sorted: Vec<String> = exported
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON").to_string())
+        .collect();
+    for written in [
+        sorted.join("\n"),
+        format!("\u{feff}{}", exported.text()),
+        format!(" {}", exported.text()),
+        exported.text().replacen(':', " : ", 3),
+    ] {
+        let second = TempDir::new().expect("a directory");
+        let imported = on(second.path(), &["import"], &written);
+        assert_eq!(imported.code, 0, "{}", imported.stderr);
+        assert_eq!(on(second.path(), &["threads", "--format", "json"], "").text().lines().count(), 1);
+        assert_eq!(on(second.path(), &["show", "t"], "").code, 0);
+    }
+    let second = TempDir::new().expect("a directory");
+    let cut = on(second.path(), &["import"], &exported.text()[6..]);
+    assert_eq!((cut.code, cut.text()), (2, ""));
+    assert!(cut.stderr.contains("line 2: a line of an export whose first line is missing"), "{}", cut.stderr);
+    assert_eq!(on(second.path(), &["threads", "--format", "json"], "").text(), "");
+}
+
+#[test]
+fn an_input_that_is_not_there_makes_no_store() {
+    let dir = TempDir::new().expect("a directory");
+    let store = dir.path().join("typo");
+    for input in [dir.path().join("nope.jsonl"), dir.path().to_owned()] {
+        let missing = on(&store, &["import", input.to_str().expect("a path")], "");
+        assert_eq!((missing.code, missing.text()), (3, ""), "{}", missing.stderr);
+        assert!(missing.stderr.starts_with("threadline: cannot read "), "{}", missing.stderr);
+        assert_eq!(missing.stderr.lines().count(), 1, "{}", missing.stderr);
+        assert!(!store.exists());
+    }
+}
+
+#[test]
+fn what_came_before_a_failure_is_told() {
+    let (first, second) = (branches(), TempDir::new().expect("a directory"));
+    let one = on(first.path(), &["export", "t"], "").text().to_owned();
+    let other = one.replacen("\"id\":\"t\"", "\"id\":\"other\"", 1);
+    let cut = other.trim_end().rsplit_once('\n').expect("lines").0;
+    for (rest, code) in [(cut.to_owned(), 2), (format!("{cut}\nnonsense\n"), 2)] {
+        let refused = on(second.path(), &["import"], &format!("{one}{rest}"));
+        assert_eq!((refused.code, refused.text()), (code, ""), "{}", refused.stderr);
+        let said = "threadline: imported before that, and kept: default/default/t\n";
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+        let listed = on(second.path(), &["threads", "--format", "json"], "");
+        assert_eq!(listed.text().lines().count(), 1);
+        assert_eq!(on(second.path(), &["delete", "t", "--yes"], "").code, 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused() {
+    let store = branches();
+    for (args, said) in [
+        (&["threads", "--limit", "0"][..], "--limit"),
+        (&["threads", "--query", "!!!"], "there are no words in it"),
+        (&["show", "t", "--run", "one", "--at", "99999"], "no such offset yet. offset=99999, tail=10"),
+        (&["show", "t", "--at", "99999"], "no such offset yet. offset=99999, tail=10"),
+    ] {
+        let refused = on(store.path(), args, "");
+        assert_eq!((refused.code, refused.text()), (2, ""), "{args:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains(said), "{args:?}: {}", refused.stderr);
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::names::{RunNo, ThreadKey};
 use crate::record::{Kind, Record};
 use crate::run::RunInfo;
 use crate::run_fold::{delta_events, write_lines};
+use crate::store::Page;
 use crate::thread::ThreadInfo;
 use bytes::Bytes;
 use serde::Serialize;
@@ -39,6 +40,9 @@ pub struct Exporter {
     form: ExportForm,
     next: u64,
     end: u64,
+    /// How many records it says that it has, and how many were given. A part of a thread says nothing of it.
+    records: Option<u64>,
+    given: u64,
     wanted: BTreeSet<RunNo>,
     /// Runs that were not given yet.
     waiting: BTreeSet<RunNo>,
@@ -61,7 +65,8 @@ impl Engine {
             _ => runs.iter().map(|run| run.no).collect(),
         };
         let exporter = self.export_part(thread, wanted, info.offsets.end).await?;
-        Ok(Exporter { form, ..exporter })
+        let records = if form == ExportForm::Raw { Some(exporter.count().await?) } else { None };
+        Ok(Exporter { form, records, ..exporter })
     }
 
     /// The runs of which something is left to tell: of those that were trimmed, the ones that restate their branch.
@@ -88,7 +93,9 @@ impl Engine {
         let runs = self.runs_with_lineage(thread).await?;
         let (next, end) = (info.offsets.start, info.offsets.end.min(end));
         let (waiting, form) = (wanted.clone(), ExportForm::Raw);
-        Ok(Exporter { engine: self.clone(), info, runs, form, next, end, wanted, waiting, is_begun: false })
+        let engine = self.clone();
+        let (records, given, is_begun) = (None, 0, false);
+        Ok(Exporter { engine, info, runs, form, next, end, records, given, wanted, waiting, is_begun })
     }
 }
 
@@ -117,32 +124,67 @@ impl Exporter {
         if !std::mem::replace(&mut self.is_begun, true) {
             let thread = ThreadLine::of(&self.info.key);
             let metadata = &self.info.metadata;
-            let (first, tail, runs) = (self.info.offsets.start, self.end, self.wanted.len());
-            put(&mut lines, &HeadLine { threadline: EXPORT_VERSION, thread, metadata, first, tail, runs });
+            let (tail, records, runs) = (self.end, self.records, self.wanted.len());
+            let first = records.map(|_| self.info.offsets.start);
+            put(
+                &mut lines,
+                &HeadLine { threadline: EXPORT_VERSION, thread, metadata, first, tail, records, runs },
+            );
             return Ok(Some(lines));
         }
         if self.next >= self.end {
+            // What was trimmed or compacted meanwhile is missing.
+            if self.records.is_some_and(|records| records != self.given) {
+                return Err(Error::ThreadChanged(self.info.key.clone()));
+            }
             self.begin_runs(RunNo(u32::MAX), u64::MAX, &mut lines).await?;
             return Ok((!lines.is_empty()).then_some(lines));
         }
-        let range = self.next..self.end;
-        let page = self.engine.store().read(&self.info.key, range, None, PAGE_BYTES).await?;
-        for record in
-            page.records.iter().filter(|record| self.wanted.contains(&record.run)).collect::<Vec<_>>()
-        {
-            self.begin_runs(record.run, record.offset, &mut lines).await?;
-            self.put_record(record, &mut lines);
+        let page = self.page(self.next).await?;
+        for record in &page.records {
+            if self.wanted.contains(&record.run) {
+                self.begin_runs(record.run, record.offset, &mut lines).await?;
+            }
+            self.given += u64::from(self.put_record(record, &mut lines));
         }
         self.next = page.next;
         Ok(Some(lines))
     }
 
-    fn put_record(&self, record: &Record, lines: &mut Vec<u8>) {
-        let Some(run) = self.runs.get(record.run.index()).filter(|run| !self.is_cut(run)) else { return };
+    async fn page(&self, next: u64) -> Result<Page, Error> {
+        self.engine.store().read(&self.info.key, next..self.end, None, PAGE_BYTES).await
+    }
+
+    /// How many records there are to give. They have to be looked at only if some are gone, or came later.
+    async fn count(&self) -> Result<u64, Error> {
+        let all = self.end - self.next;
+        let has_all = self.runs.iter().all(|run| !run.compacted && !self.is_cut(run));
+        if has_all && self.runs.iter().map(|run| run.records).sum::<u64>() == all {
+            return Ok(all);
+        }
+        let (mut next, mut count) = (self.next, 0);
+        while next < self.end {
+            let page = self.page(next).await?;
+            count += page.records.iter().filter(|record| self.run_of(record).is_some()).count() as u64;
+            next = page.next;
+        }
+        Ok(count)
+    }
+
+    /// The run of a record, if that is given.
+    fn run_of(&self, record: &Record) -> Option<&RunInfo> {
+        let run = self.runs.get(record.run.index()).filter(|run| !self.is_cut(run));
+        run.filter(|run| self.wanted.contains(&run.no))
+    }
+
+    /// Whether there was one to put.
+    fn put_record(&self, record: &Record, lines: &mut Vec<u8>) -> bool {
+        let Some(run) = self.run_of(record) else { return false };
         // What was rejected later comes after the end.
         let ended_at = run.ended_at.unwrap_or(run.offsets.end);
         let end = run.end.as_ref().filter(|_| record.offset + 1 == ended_at && !run.compacted);
         put(lines, &RecordLine::new(record, &run.id, end));
+        true
     }
 
     /// Whether a run's first records were trimmed, so that the rest of them means nothing.
@@ -159,6 +201,7 @@ impl Exporter {
                 break;
             }
             self.waiting.pop_first();
+            let number = self.wanted.len() - self.waiting.len();
             let request = self.engine.store().request(&self.info.key, no).await?;
             let (request, request_text) = embedded(&request);
             let compacted = run.compacted || self.is_cut(run);
@@ -174,6 +217,7 @@ impl Exporter {
                 run: &run.id,
                 parent: parent.map(|parent| &self.runs[parent.index()].id),
                 spawned_by: run.spawned_by.as_deref(),
+                number,
                 base_state: run.base_state,
                 compacted,
                 until: compacted.then_some(run.offsets.end),
@@ -182,11 +226,11 @@ impl Exporter {
                 request_text: request_text.filter(|text| !text.is_empty()),
             };
             put(lines, &line);
-            for (place, bytes) in (1..).zip(compaction.iter().cloned()) {
+            for (part, bytes) in (1..).zip(compaction.iter().cloned()) {
                 let time = run.ended.unwrap_or(run.started);
                 let record = Record { offset: run.offsets.start, time, run: run.no, kind: Kind::Made, bytes };
-                let end = run.end.as_ref().filter(|_| place == compaction.len());
-                put(lines, &RecordLine::new(&record, &run.id, end));
+                let end = run.end.as_ref().filter(|_| part == compaction.len());
+                put(lines, &RecordLine::new(&record, &run.id, end).with_part(part));
             }
         }
         Ok(())

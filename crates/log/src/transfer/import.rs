@@ -1,23 +1,20 @@
-//! Threads from lines of JSON: raw exports, and bare recordings of AG-UI events.
+//! Threads from lines of JSON: raw exports, and with `recording.rs` bare recordings of AG-UI events.
 
 use super::begun::{APPENDS_MAX, Begun};
-use super::line::{EXPORT_VERSION, Line};
+use super::line::{EXPORT_VERSION, Line, begins_export, without_mark};
+use super::recording::Recording;
+use super::said::Said;
 use crate::engine::{Batch, Engine, RunWriter, ThreadChange};
 use crate::error::Error;
-use crate::kin::Sought;
 use crate::names::{Incarnation, RunId, RunNo, Scope, ThreadId, ThreadKey, Timestamp};
 use crate::opening::digest;
 use crate::record::NewRecord;
-use crate::run::{BaseState, RunEnd, RunStatus};
-use crate::search::first_words;
+use crate::run::{RunEnd, RunStatus};
 use crate::store::{OpenRun, RunsSeen};
 use crate::thread::{Metadata, MetadataChange};
 use bytes::Bytes;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use threadline_protocol::event::RunStarted;
 use threadline_protocol::stages::close::Cause;
-use threadline_protocol::{Event, Received};
 
 /// The label of a thread that is being imported: one that still has it when nobody imports it is a part of a thread.
 pub(crate) const IMPORTING: &str = "threadline:importing";
@@ -50,12 +47,8 @@ pub struct Imported {
     pub runs: u64,
     /// How many records.
     pub records: u64,
-}
-
-/// Whether an export begins with this text.
-#[must_use]
-pub fn begins_export(json: &str) -> bool {
-    json.starts_with("{\"threadline\":")
+    /// How many of them came in recordings and cannot be read as events.
+    pub unreadable: u64,
 }
 
 /// Takes the texts of an input one by one, and writes what they say.
@@ -66,9 +59,9 @@ pub fn begins_export(json: &str) -> bool {
 /// label that says so, in whose place the next import of the export puts the whole.
 #[derive(Debug)]
 pub struct Importer {
-    engine: Engine,
-    options: ImportOptions,
-    imported: Imported,
+    pub(super) engine: Engine,
+    pub(super) options: ImportOptions,
+    pub(super) imported: Imported,
     /// How many of its threads have come to their ends.
     whole: usize,
     input: Option<Input>,
@@ -77,7 +70,7 @@ pub struct Importer {
     /// Where the tail of the thread is that an export is imported into.
     tail: Option<u64>,
     /// Threads that were made for an input that has not come to its end.
-    unfinished: Vec<(ThreadKey, Incarnation)>,
+    pub(super) unfinished: Vec<(ThreadKey, Incarnation)>,
     /// Something has failed.
     is_over: bool,
 }
@@ -89,26 +82,14 @@ enum Input {
     Recording(Recording),
 }
 
-/// The run that a recording is at.
-#[derive(Debug, Default)]
-struct Recording {
-    writer: Option<RunWriter>,
-    is_ended: bool,
-}
-
 #[derive(Debug)]
 struct ExportImport {
     thread: ThreadKey,
     metadata: Metadata,
-    /// The tail that the export says it has, and how far its lines have come; and how many runs it says it has.
-    tail: Option<u64>,
-    reached: u64,
-    runs_said: Option<usize>,
+    said: Said,
     runs: HashMap<RunId, RunNo>,
     ended: u32,
     writers: HashMap<RunId, RunWriter>,
-    /// How many lines are to come of the compactions that stand for runs.
-    compacting: HashMap<RunId, usize>,
     /// A run whose first record has not come.
     opening: Option<(RunId, OpenRun)>,
 }
@@ -143,30 +124,31 @@ impl Engine {
 }
 
 impl Importer {
-    /// Takes the next text: a line of an export, or an event.
+    /// Takes the next text: a line of an export, or an event. Gives why it cannot be read as an event, if that is so: it is kept as rejected,
+    /// among others that can.
     ///
     /// # Errors
     /// If it makes no sense here, or cannot be written. Then nothing more can be pushed.
-    pub async fn push(&mut self, json: &str) -> Result<(), Error> {
+    pub async fn push(&mut self, json: &str) -> Result<Option<String>, Error> {
         self.check_going_on()?;
         let pushed = self.push_text(json).await;
         self.unless_failed(pushed).await
     }
 
-    async fn push_text(&mut self, json: &str) -> Result<(), Error> {
+    async fn push_text(&mut self, json: &str) -> Result<Option<String>, Error> {
         if begins_export(json) {
-            return self.begin_export(json).await;
+            return self.begin_export(without_mark(json)).await.map(|()| None);
         }
         match self.input.take() {
             Some(Input::Export(mut export)) => {
                 let result = self.push_line(&mut export, json).await;
                 self.input = Some(Input::Export(export));
-                result
+                result.map(|()| None)
             }
             other => {
-                let mut recording = match other {
-                    Some(Input::Recording(recording)) => recording,
-                    _ => Recording::default(),
+                let (mut recording, json) = match other {
+                    Some(Input::Recording(recording)) => (recording, json),
+                    _ => (Recording::default(), without_mark(json)),
                 };
                 let result = self.push_event(&mut recording, json).await;
                 self.input = Some(Input::Recording(recording));
@@ -178,7 +160,7 @@ impl Importer {
     /// Writes the rest, and ends what the input left open.
     ///
     /// # Errors
-    /// If it cannot be written, or lines are missing at its end.
+    /// If it cannot be written, lines are missing at its end, or nothing in it can be read.
     pub async fn finish(mut self) -> Result<Imported, Error> {
         self.check_going_on()?;
         let ended = self.end_input().await;
@@ -206,7 +188,7 @@ impl Importer {
         &self.imported.threads[..self.whole]
     }
 
-    fn lease_until(&self) -> Timestamp {
+    pub(super) fn lease_until(&self) -> Timestamp {
         Timestamp(self.engine.now().0.saturating_add(LEASE_MS))
     }
 
@@ -214,7 +196,7 @@ impl Importer {
         if self.is_over { Err(Error::Invalid("the import has failed".to_owned())) } else { Ok(()) }
     }
 
-    async fn unless_failed(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+    async fn unless_failed<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
         if result.is_err() {
             // If this fails too, the label says that the thread is not whole. What matters is the first error.
             _ = self.forget_unfinished().await;
@@ -227,7 +209,8 @@ impl Importer {
         (self.waiting, self.is_over) = (Waiting::default(), true);
         while self.begun.finish(0).await.is_err() {}
         let made = std::mem::take(&mut self.unfinished);
-        if let Some(Input::Recording(Recording { writer: Some(writer), is_ended: false })) = self.input.take()
+        if let Some(Input::Recording(Recording { writer: Some(writer), is_ended: false, .. })) =
+            self.input.take()
             && !made.iter().any(|(thread, _)| *thread == writer.thread)
         {
             self.engine.end_run(&writer, self.options.cause).await?;
@@ -251,15 +234,6 @@ impl Importer {
         Ok(())
     }
 
-    /// Ends the run that the recording was cut off in.
-    async fn end_recording(&mut self, recording: Recording) -> Result<(), Error> {
-        self.settle().await?;
-        match recording.writer.filter(|_| !recording.is_ended) {
-            Some(writer) => self.engine.end_run(&writer, self.options.cause).await.map(|_| ()),
-            None => Ok(()),
-        }
-    }
-
     async fn begin_export(&mut self, json: &str) -> Result<(), Error> {
         self.end_input().await?;
         let line = read_line(json)?;
@@ -267,6 +241,7 @@ impl Importer {
         if version != EXPORT_VERSION {
             return Err(Error::Invalid(format!("an export of another version. version={version}")));
         }
+        let said = Said::new(&line)?;
         let named = line.thread.ok_or_else(|| Error::Invalid("an export without a thread".to_owned()))?;
         let scope = self.options.scope.clone().unwrap_or_else(|| named.scope());
         let thread = ThreadKey::new(scope, self.options.thread.clone().unwrap_or(named.id));
@@ -276,13 +251,10 @@ impl Importer {
         self.input = Some(Input::Export(Box::new(ExportImport {
             thread,
             metadata: line.metadata,
-            tail: line.tail,
-            reached: 0,
-            runs_said: line.runs,
+            said,
             runs: HashMap::new(),
             ended: 0,
             writers: HashMap::new(),
-            compacting: HashMap::new(),
             opening: None,
         })));
         Ok(())
@@ -292,41 +264,38 @@ impl Importer {
         let line = read_line(json)?;
         let id = line.run.clone().ok_or_else(|| Error::Invalid("a line without a run".to_owned()))?;
         let Some(offset) = line.offset else {
-            export.reached = export.reached.max(line.until.unwrap_or_default());
-            if let Some(lines) = line.lines.filter(|lines| *lines > 0) {
-                export.compacting.insert(id.clone(), lines);
+            if export.has_run(&id) {
+                return Err(Error::Invalid(format!("a run that is there twice. run={id}")));
             }
+            export.said.begin_run(&id, &line)?;
             self.open_waiting(export, Timestamp::default()).await?;
             export.opening = Some((id.clone(), self.run_to_open(export, &id, &line)?));
             return Ok(());
         };
-        export.reached = export.reached.max(offset.saturating_add(1));
-        let time = line.time.unwrap_or_default();
-        if export.opening.as_ref().is_some_and(|(opening, _)| *opening == id) {
-            self.open_waiting(export, time).await?;
+        if !export.has_run(&id) {
+            return Err(Error::Invalid(format!("a record of a run that has not come. run={id}")));
         }
         let record = line.record()?;
         if line.end.as_ref().is_some_and(|end| end.status == RunStatus::Running) {
             return Err(Error::Invalid("an end of a run that goes on".to_owned()));
         }
+        export.said.take_record(&id, offset, record.kind, &line)?;
+        let time = line.time()?;
+        if export.opening.as_ref().is_some_and(|(opening, _)| *opening == id) {
+            self.open_waiting(export, time).await?;
+        }
         let writer = export.writers.get(&id).cloned().ok_or_else(|| Error::NoRun(id.to_string()))?;
         self.imported.records += 1;
         self.wait(writer, time, record, line.end.as_ref()).await?;
         export.ended += u32::from(line.end.is_some());
-        if let Entry::Occupied(mut lines) = export.compacting.entry(id) {
-            *lines.get_mut() -= 1;
-            if *lines.get() == 0 {
-                lines.remove();
-            }
-        }
         Ok(())
     }
 
     fn run_to_open(&self, export: &ExportImport, id: &RunId, line: &Line<'_>) -> Result<OpenRun, Error> {
         let request = Bytes::from(line.request());
         let parent = line.parent.as_ref();
-        let parent =
-            parent.map(|id| export.runs.get(id).copied().ok_or_else(|| Error::NoRun(id.to_string())));
+        let missing = |id: &RunId| Error::Invalid(format!("a parent that has not come. run={id}"));
+        let parent = parent.map(|id| export.runs.get(id).copied().ok_or_else(|| missing(id)));
         Ok(OpenRun {
             thread: export.thread.clone(),
             incarnation: self.engine.ids().incarnation(),
@@ -363,7 +332,7 @@ impl Importer {
 
     async fn end_export(&mut self, mut export: ExportImport) -> Result<(), Error> {
         self.open_waiting(&mut export, Timestamp::default()).await?;
-        export.check_end()?;
+        export.said.check_end()?;
         if export.runs.is_empty() {
             return Ok(());
         }
@@ -382,87 +351,8 @@ impl Importer {
         Ok(())
     }
 
-    async fn push_event(&mut self, recording: &mut Recording, json: &str) -> Result<(), Error> {
-        let received = Received::read(json).ok();
-        let event = received.as_ref().map(Received::event);
-        if let Some(Event::RunStarted(started)) = event {
-            self.end_recording(std::mem::take(recording)).await?;
-            recording.writer = Some(self.open_recorded(started).await?);
-        }
-        let writer = match &recording.writer {
-            Some(writer) => writer.clone(),
-            // Whoever recorded it began in the middle of a run.
-            None => recording.writer.insert(self.open_unnamed().await?).clone(),
-        };
-        // What comes after the end of a run means nothing, and is kept.
-        let is_event = received.is_some() && !recording.is_ended;
-        let bytes = json.as_bytes().to_vec();
-        let record = if is_event { NewRecord::event(bytes) } else { NewRecord::rejected(bytes) };
-        let end = event.filter(|_| is_event).and_then(RunEnd::of);
-        recording.is_ended |= end.is_some();
-        self.imported.records += 1;
-        self.wait(writer, self.engine.now(), record, end.as_ref()).await
-    }
-
-    /// Opens a run for events whose start is missing.
-    async fn open_unnamed(&mut self) -> Result<RunWriter, Error> {
-        for count in 1_u32.. {
-            let run = format!("recording-{count}");
-            match self.open_recorded(&RunStarted::new("recording", run)).await {
-                Err(Error::RunIdReused(_)) => {}
-                opened => return opened,
-            }
-        }
-        Err(Error::RunsChanged)
-    }
-
-    async fn open_recorded(&mut self, started: &RunStarted<'_>) -> Result<RunWriter, Error> {
-        let unicode = || Error::Invalid("an id that is not Unicode".to_owned());
-        let scope = self.options.scope.clone().unwrap_or_else(|| self.options.default_scope.clone());
-        let id = match &self.options.thread {
-            Some(id) => id.clone(),
-            None => ThreadId::new(started.thread_id.as_str().ok_or_else(unicode)?)?,
-        };
-        let thread = ThreadKey::new(scope, id);
-        let input = started.input.as_deref();
-        let parent_run_id = started.parent_run_id.as_ref();
-        let kin = self.engine.kin(&thread, &Sought::for_parent(parent_run_id, input)).await?;
-        let request = input.map(|input| Bytes::from(input.to_json())).unwrap_or_default();
-        let open = OpenRun {
-            thread: thread.clone(),
-            incarnation: self.engine.ids().incarnation(),
-            metadata: MetadataChange {
-                name: input.and_then(|input| first_words(&input.messages)),
-                ..MetadataChange::default()
-            },
-            seen: kin.seen,
-            id: RunId::new(started.run_id.as_str().ok_or_else(unicode)?)?,
-            parent: kin.parent(parent_run_id, input),
-            spawned_by: kin.spawned_by(parent_run_id),
-            base_state: if input.is_some() { BaseState::Input } else { BaseState::Branch },
-            request_digest: digest(&request),
-            request,
-            records: Vec::new(),
-            key: None,
-            expected_tail: None,
-            end: None,
-            lease_until: self.lease_until(),
-            time: self.engine.now(),
-        };
-        let is_made = kin.head.is_none();
-        let (writer, _) = self.engine.open_run(open).await?;
-        if is_made {
-            self.unfinished.push((thread.clone(), writer.incarnation));
-        }
-        if !self.imported.threads.contains(&thread) {
-            self.imported.threads.push(thread);
-        }
-        self.imported.runs += 1;
-        Ok(writer)
-    }
-
     /// Keeps a record to be written with those that follow it.
-    async fn wait(
+    pub(super) async fn wait(
         &mut self,
         writer: RunWriter,
         time: Timestamp,
@@ -470,13 +360,14 @@ impl Importer {
         end: Option<&RunEnd>,
     ) -> Result<(), Error> {
         let goes_on = self.waiting.writer.as_ref() == Some(&writer) && self.waiting.time == time;
-        if !goes_on || self.waiting.bytes >= BATCH_BYTES {
+        if !goes_on || self.waiting.bytes + record.bytes.len() > BATCH_BYTES {
             self.flush(None).await?;
         }
         self.waiting.bytes += record.bytes.len();
         self.waiting.records.push(record);
         (self.waiting.writer, self.waiting.time) = (Some(writer), time);
-        if end.is_some() {
+        // If a large one is refused, that is said of its own line.
+        if end.is_some() || self.waiting.bytes >= BATCH_BYTES {
             self.flush(end.cloned()).await?;
         }
         Ok(())
@@ -501,7 +392,7 @@ impl Importer {
     }
 
     /// Writes what waits, and waits until it is durable.
-    async fn settle(&mut self) -> Result<(), Error> {
+    pub(super) async fn settle(&mut self) -> Result<(), Error> {
         self.flush(None).await?;
         self.begun.finish(0).await
     }
@@ -514,27 +405,8 @@ impl ExportImport {
         change
     }
 
-    /// Whether everything has come that the export said would.
-    fn check_end(&self) -> Result<(), Error> {
-        let tail = self.tail.unwrap_or(self.reached);
-        if self.reached < tail {
-            return Err(Error::Invalid(format!(
-                "the export is cut off. missing={}, reached={}, tail={tail}",
-                tail - self.reached,
-                self.reached
-            )));
-        }
-        let (runs, said) = (self.runs.len(), self.runs_said.unwrap_or(self.runs.len()));
-        if runs < said {
-            return Err(Error::Invalid(format!("the export is cut off. runs={runs}, expected={said}")));
-        }
-        match self.compacting.iter().min() {
-            Some((run, missing)) => {
-                let what = format!("the export is cut off in a compacted run. run={run}, missing={missing}");
-                Err(Error::Invalid(what))
-            }
-            None => Ok(()),
-        }
+    fn has_run(&self, id: &RunId) -> bool {
+        self.runs.contains_key(id) || self.opening.as_ref().is_some_and(|(opening, _)| opening == id)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::names::{Owner, RunId, Scope, ThreadId, ThreadKey, Timestamp};
 use crate::record::{Kind, NewRecord, Record};
 use crate::run::{BaseState, RunEnd};
 use crate::thread::Metadata;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -16,6 +17,9 @@ pub(super) const EXPORT_VERSION: u32 = 1;
 /// written as texts, or in hexadecimal digits.
 pub const LINE_BYTES_MAX: usize = 80 * 1024 * 1024;
 
+/// The last millisecond of the year 9999.
+const TIME_MAX: i64 = 253_402_300_799_999;
+
 /// A line, of which only the members of one kind are there.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,12 +29,15 @@ pub(super) struct Line<'a> {
     pub(super) thread: Option<ThreadLine>,
     #[serde(default)]
     pub(super) metadata: Metadata,
+    pub(super) first: Option<u64>,
     pub(super) tail: Option<u64>,
+    pub(super) records: Option<u64>,
     pub(super) runs: Option<usize>,
     /// A run begins, or a record belongs to it.
     pub(super) run: Option<RunId>,
     pub(super) parent: Option<RunId>,
     pub(super) spawned_by: Option<String>,
+    pub(super) number: Option<usize>,
     pub(super) base_state: Option<BaseState>,
     pub(super) until: Option<u64>,
     pub(super) lines: Option<usize>,
@@ -40,6 +47,7 @@ pub(super) struct Line<'a> {
     pub(super) offset: Option<u64>,
     pub(super) time: Option<Timestamp>,
     pub(super) kind: Option<String>,
+    pub(super) part: Option<usize>,
     #[serde(borrow)]
     pub(super) event: Option<&'a RawValue>,
     pub(super) text: Option<String>,
@@ -71,8 +79,13 @@ pub(super) struct HeadLine<'a> {
     pub(super) threadline: u32,
     pub(super) thread: ThreadLine,
     pub(super) metadata: &'a Metadata,
-    pub(super) first: u64,
+    /// The first offset that is kept; none if it is a part of a thread, so that others are missing, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) first: Option<u64>,
     pub(super) tail: u64,
+    /// How many records follow, without those that stand for compacted runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) records: Option<u64>,
     pub(super) runs: usize,
 }
 
@@ -85,6 +98,8 @@ pub(super) struct RunLine<'a> {
     pub(super) parent: Option<&'a RunId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) spawned_by: Option<&'a str>,
+    /// The how manyth run of the export it is, from 1.
+    pub(super) number: usize,
     pub(super) base_state: BaseState,
     /// Its records are gone, and what follows is their compaction.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -108,6 +123,9 @@ pub(super) struct RecordLine<'a> {
     pub(super) time: Timestamp,
     pub(super) run: &'a RunId,
     pub(super) kind: &'static str,
+    /// The how manyth line of its run's compaction it is, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +141,12 @@ impl<'a> RecordLine<'a> {
         let (event, text) = embedded(&record.bytes);
         let hex = (event.is_none() && text.is_none()).then(|| to_hex(&record.bytes));
         let Record { offset, time, kind, .. } = *record;
-        Self { offset, time, run, kind: kind.name(), event, text, hex, end }
+        Self { offset, time, run, kind: kind.name(), part: None, event, text, hex, end }
+    }
+
+    pub(super) const fn with_part(mut self, part: usize) -> Self {
+        self.part = Some(part);
+        self
     }
 }
 
@@ -145,6 +168,40 @@ pub(super) fn embedded(bytes: &[u8]) -> (Option<&RawValue>, Option<&str>) {
     (raw, raw.is_none().then_some(text))
 }
 
+/// Whether an export begins with this text: the first line has a member that says so, wherever it stands. Events have a type.
+#[must_use]
+pub fn begins_export(json: &str) -> bool {
+    #[derive(Deserialize)]
+    struct First {
+        threadline: Option<IgnoredAny>,
+        r#type: Option<IgnoredAny>,
+    }
+    // Few lines have it anywhere.
+    if !json.contains("\"threadline\"") {
+        return false;
+    }
+    let json = without_mark(json);
+    match serde_json::from_str::<First>(json) {
+        Ok(first) => first.threadline.is_some() && first.r#type.is_none(),
+        // One that is damaged behind that.
+        Err(_) => json.trim_start().starts_with("{\"threadline\":"),
+    }
+}
+
+/// A text without the mark that some editors put before it.
+pub(super) fn without_mark(json: &str) -> &str {
+    json.strip_prefix('\u{feff}').unwrap_or(json)
+}
+
+/// Whether it can only be a line of an export, and not its first.
+pub(super) fn is_of_export(json: &str) -> bool {
+    serde_json::from_str(json).is_ok_and(|line: Line<'_>| {
+        let begins_run = line.offset.is_none() && line.base_state.is_some();
+        let is_record = line.offset.is_some() && line.kind.is_some();
+        line.run.is_some() && (begins_run || is_record)
+    })
+}
+
 impl Line<'_> {
     /// The record that the line holds.
     pub(super) fn record(&self) -> Result<NewRecord, Error> {
@@ -160,6 +217,15 @@ impl Line<'_> {
             (None, None, None) => return Err(Error::Invalid("a record without an event".to_owned())),
         };
         Ok(NewRecord { kind, bytes: bytes.into() })
+    }
+
+    /// When the record was taken in. A thread is never updated before that again, so that it has to make sense.
+    pub(super) fn time(&self) -> Result<Timestamp, Error> {
+        let time = self.time.unwrap_or_default();
+        if (0..=TIME_MAX).contains(&time.0) {
+            return Ok(time);
+        }
+        Err(Error::Invalid(format!("a time that is not of the years 1970 to 9999. time={}", time.0)))
     }
 
     /// The request of a run that begins.

@@ -47,7 +47,11 @@ pub(super) fn about() -> Operation {
             forms,
         )
         .query("run", "Only this run, in the compact form.", shapes::id())
-        .answers(StatusCode::OK, "Lines, as many as the first one says.", [(body::LINES[0], shapes::lines())])
+        .answers(
+            StatusCode::OK,
+            "Lines; the first one of the raw form says how many.",
+            [(body::LINES[0], shapes::lines())],
+        )
         .reads()
         .refuses(&[Code::ThreadNotFound, Code::RunNotFound])
 }

@@ -41,6 +41,7 @@ pub(super) fn about() -> Operation {
         ("threadIds", shapes::list(shapes::id())),
         ("runs", shapes::count()),
         ("records", shapes::count()),
+        ("unreadable", shapes::count()),
     ];
     Operation::new("Takes in what export gave, or a recording of AG-UI events")
         .query("thread", "Another id than the one in it.", shapes::id())
@@ -88,6 +89,7 @@ pub(super) async fn import(
         app: app.clone(),
         line: Vec::new(),
         number: 1,
+        unread: None,
     };
     // In a task of its own, because of a client that goes away nothing may be left but what is whole.
     let _gone = gone.drop_guard();
@@ -99,6 +101,7 @@ pub(super) async fn import(
         "threadIds": ids(&imported.threads),
         "runs": imported.runs,
         "records": imported.records,
+        "unreadable": imported.unreadable,
     })))
 }
 
@@ -120,6 +123,8 @@ struct Import {
     /// A line that has not come to its end, and its number.
     line: Vec<u8>,
     number: u64,
+    /// The first line that cannot be read as an event.
+    unread: Option<u64>,
 }
 
 impl Import {
@@ -127,7 +132,10 @@ impl Import {
         let taken = self.take_all().await;
         let kept = self.importer.whole().to_vec();
         let result = match taken {
-            Ok(()) => self.importer.finish().await.map_err(Refusal::from),
+            Ok(()) => self.importer.finish().await.map_err(|error| match (self.unread, &error) {
+                (Some(line), Error::Invalid(_)) => Refusal::from(error).at_line(line),
+                _ => error.into(),
+            }),
             Err(refusal) => {
                 self.let_the_rest_go().await;
                 // After an error of its own it has done so.
@@ -219,7 +227,10 @@ impl Import {
         let text = std::str::from_utf8(line.trim_ascii())
             .map_err(|error| Refusal::input("", format!("not UTF-8: {error}")).at_line(self.number))?;
         if !text.is_empty() {
-            self.importer.push(text).await.map_err(|error| Refusal::from(error).at_line(self.number))?;
+            let pushed = self.importer.push(text).await;
+            if pushed.map_err(|error| Refusal::from(error).at_line(self.number))?.is_some() {
+                self.unread.get_or_insert(self.number);
+            }
         }
         // The one before it has come to its end, and this one is not made before its first run.
         if begins_export(text) {

@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use threadline_log::search;
 use threadline_log::thread::{ThreadInfo, ThreadOrder, ThreadQuery};
 
 /// How many threads a page has, if the request does not say.
@@ -50,7 +51,7 @@ impl TryFrom<Vec<(String, String)>> for Options {
                     let (label, value) = value.split_once('=').ok_or("label: expected NAME=VALUE")?;
                     options.labels.insert(label.to_owned(), value.to_owned()).is_none()
                 }
-                "q" => options.words.replace(value).is_none(),
+                "q" => options.words.replace(words(value)?).is_none(),
                 "after" => options.after.replace(read(&name, &value)?).is_none(),
                 "limit" => options.limit.replace(read(&name, &value)?).is_none(),
                 _ => return Err(format!("unknown parameter {name}")),
@@ -61,6 +62,12 @@ impl TryFrom<Vec<(String, String)>> for Options {
         }
         Ok(options)
     }
+}
+
+/// Without a word everything would be found.
+fn words(value: String) -> Result<String, String> {
+    let has_any = search::words(&value).next().is_some();
+    if has_any { Ok(value) } else { Err("q: there are no words in it".to_owned()) }
 }
 
 fn order(value: &str) -> Result<ThreadOrder, String> {
@@ -85,7 +92,7 @@ pub(super) fn about_list() -> Operation {
             "`name`: in the order of their ids, in place of that.",
             shapes::word(&["updated", "name"]),
         )
-        .query("q", "Words that a thread's name or messages have.", shapes::text())
+        .query("q", "Words that a thread's name or messages have, at least one.", shapes::text())
         .query("archived", "Only those that are archived, or only those that are not.", shapes::flag())
         .query("agent", "Only those of an agent.", shapes::text())
         .query("label", "NAME=VALUE. All of them must fit.", shapes::list(label))

@@ -40,6 +40,10 @@ async fn a_thread_is_named_by_the_first_words_and_found_by_any() {
     ] {
         assert_eq!(list(&server, query).await, found, "{query}");
     }
+    for query in ["q=", "q=!!!"] {
+        let refused = server.get(&format!("/v1/threads?{query}"), &[]).await.refusal().await;
+        assert_eq!((refused.0, refused.1.as_str()), (400, "invalid_parameter"), "{query}");
+    }
 }
 
 #[tokio::test]

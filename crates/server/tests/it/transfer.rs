@@ -52,7 +52,10 @@ async fn what_is_exported_can_be_imported_elsewhere() {
     let (here, there) = (talked().await, Harness::new());
     let raw = export(&here, "t", "raw").await;
     let imported = import(&there, "", raw.clone()).await.json().await;
-    assert_eq!(imported, json!({"app":"default","user":"default","threadIds":["t"],"runs":2,"records":6}));
+    assert_eq!(
+        imported,
+        json!({"app":"default","user":"default","threadIds":["t"],"runs":2,"records":6,"unreadable":0})
+    );
     assert_eq!(export(&there, "t", "raw").await, raw);
     let (mut one, mut other) = (Vec::new(), Vec::new());
     for (server, found) in [(&here, &mut one), (&there, &mut other)] {
@@ -109,6 +112,31 @@ async fn an_import_that_fails_leaves_only_what_is_whole() {
     let (status, code, _) =
         import(&server, &format!("thread={}", "x".repeat(257)), first).await.refusal().await;
     assert_eq!((status, code.as_str()), (400, "invalid_parameter"));
+}
+
+#[tokio::test]
+async fn a_line_that_is_missing_is_noticed() {
+    let (here, there) = (talked().await, Harness::new());
+    let raw = export(&here, "t", "raw").await;
+    let lines: Vec<&str> = raw.lines().collect();
+    for line in 1..lines.len() {
+        let altered = [&lines[..line], &lines[line + 1..]].concat().join("\n");
+        let (status, code, _) = import(&there, "", altered).await.refusal().await;
+        assert_eq!((status, code.as_str()), (400, "invalid_input"), "{}", lines[line]);
+        assert_eq!(list(&there).await, Vec::<String>::new());
+    }
+    assert_eq!(import(&there, "", raw).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_as_an_event_is_counted() {
+    let server = Harness::new();
+    let start = r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#;
+    let imported = import(&server, "", format!("{start}\n{{\"a\":1}}\nwords\n")).await.json().await;
+    assert_eq!((&imported["records"], &imported["unreadable"]), (&json!(3), &json!(2)));
+    let refused = import(&server, "", "\n# Words\n\nand words\n".to_owned()).await.refusal().await;
+    assert_eq!((refused.0, refused.1.as_str(), &refused.2["line"]), (400, "invalid_input", &json!(2)));
+    assert_eq!(list(&server).await, ["t"]);
 }
 
 #[tokio::test]

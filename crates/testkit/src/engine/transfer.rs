@@ -3,7 +3,7 @@
 use super::stage::{Stage, finished, ids, request, seen, thread};
 use serde_json::{Value, json};
 use threadline_log::run::{RunInfo, RunStatus};
-use threadline_log::thread::{MetadataChange, ThreadInfo};
+use threadline_log::thread::{MetadataChange, ThreadInfo, ThreadQuery};
 use threadline_log::transfer::{ExportForm, ImportOptions, Imported};
 use threadline_log::{At, Engine, Error, Kind, NewRecord, RunId, RunNo, ThreadKey};
 use threadline_protocol::stages::close::Cause;
@@ -211,6 +211,79 @@ pub async fn recordings_can_be_imported(stage: Stage) {
     }
     assert!(fold.message(&Text::from("a-4")).is_some());
     assert!(fold.message(&Text::from("a-2")).is_none());
+}
+
+/// What cannot be read as an event is kept among others, and counted. Where there are no others nothing is kept.
+pub async fn what_is_no_event_is_counted_or_refused(stage: Stage) {
+    let t = thread("t");
+    let start = json!({"type": "RUN_STARTED", "threadId": "t", "runId": "1"}).to_string();
+    let recording = ["{\"a\":1}", "# Words", &start, "{\"type\":\"TEXT_MES", &finished(&t, "1").to_string()];
+    let imported = import(&stage.engine, &recording.join("\n")).await.expect("some of it makes sense");
+    assert_eq!((imported.threads, imported.runs), (vec![t.clone()], 1));
+    assert_eq!((imported.records, imported.unreadable), (5, 3));
+    let kept = stage.engine.read(&t, 0..5, None, 1 << 20).await.expect("it is read").records;
+    let kinds: Vec<Kind> = kept.iter().map(|record| record.kind).collect();
+    assert_eq!(kinds, [Kind::Rejected, Kind::Rejected, Kind::Event, Kind::Rejected, Kind::Event]);
+    for (record, line) in kept.iter().zip(recording) {
+        assert_eq!(record.bytes, line.as_bytes());
+    }
+    for nothing in [
+        "{\"a\":1}".to_owned(),
+        "# Words\nand words\n".repeat(50),
+        format!("{}\nmore\n{start}", "x".repeat(2 << 20)),
+        "\u{feff}".to_owned(),
+    ] {
+        let other = stage.other();
+        let refused = import(&other, &nothing).await;
+        assert!(
+            matches!(&refused, Err(Error::Invalid(what)) if what.contains("nothing in it can be read")),
+            "{refused:?}"
+        );
+        assert_eq!(other.threads(&ThreadQuery { limit: 9, ..ThreadQuery::default() }).await, Ok(Vec::new()));
+    }
+}
+
+/// An export is known by what its first line says, however that is written; and its lines are no recording.
+pub async fn an_export_is_known_however_it_is_written(stage: Stage) {
+    let t = thread("t");
+    stage.converse(&t, &request(&t, "1", &["u1"])).await;
+    let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+    let (head, rest) = exported.split_once('\n').expect("lines");
+    let sorted: Value = serde_json::from_str(head).expect("JSON");
+    for head in
+        [sorted.to_string(), format!("\u{feff}{head}"), format!("  {head} "), head.replace(':', " : ")]
+    {
+        let other = stage.other();
+        import(&other, &format!("{head}\n{rest}")).await.unwrap_or_else(|error| panic!("{head}: {error}"));
+        assert_eq!(export(&other, &t, ExportForm::Raw).await, exported);
+    }
+    for cut in [rest.to_owned(), format!("{}\n{rest}", &head[5..]), format!("{}\n{rest}", &head[..40])] {
+        let other = stage.other();
+        let refused = import(&other, &cut).await;
+        assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+        assert_eq!(other.threads(&ThreadQuery { limit: 9, ..ThreadQuery::default() }).await, Ok(Vec::new()));
+    }
+    // An event may have a member of that name.
+    let event = r#"{"threadline":1,"type":"CUSTOM","name":"n","value":1}"#;
+    let imported = import(&stage.other(), event).await.expect("it is an event");
+    assert_eq!((imported.runs, imported.unreadable), (1, 0));
+}
+
+/// What a line says of its time counts for good, so that it has to be one.
+pub async fn times_of_an_export_make_sense(stage: Stage) {
+    let t = thread("t");
+    stage.converse(&t, &request(&t, "1", &["u1"])).await;
+    let exported = export(&stage.engine, &t, ExportForm::Raw).await;
+    let at = exported.rfind("\"time\":").expect("a record") + 7;
+    let digits = exported[at..].find(',').expect("a number");
+    let timed = |time: i64| format!("{}{time}{}", &exported[..at], &exported[at + digits..]);
+    for time in [i64::MIN, -1, 253_402_300_800_000, i64::MAX] {
+        let other = stage.other();
+        let refused = import(&other, &timed(time)).await;
+        assert!(matches!(&refused, Err(Error::Invalid(what)) if what.contains("a time")), "{refused:?}");
+        assert!(matches!(other.store().thread(&t).await, Err(Error::NoThread(_))));
+    }
+    import(&stage.other(), &timed(253_402_300_799_999)).await.expect("it is in the year 9999");
 }
 
 /// Runs whose first records came in another order than the runs themselves.

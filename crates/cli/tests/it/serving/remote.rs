@@ -1,7 +1,7 @@
 //! Commands that ask a running server in place of a store: the same questions, the same answers.
 
 use super::process::Served;
-use crate::store::{BRANCHES, filled, on};
+use crate::store::{BRANCHES, altered, filled, odd_inputs, on};
 use crate::{Ran, threadline};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -121,12 +121,45 @@ fn what_clients_have_recorded_goes_through_a_server_unchanged() {
     let cut = at(&server, &["import"], &lines[..lines.len() - 1].join("\n"));
     assert_eq!(cut.code, 2);
     assert!(cut.stderr.contains("the export is cut off"), "{}", cut.stderr);
+    for (altered, said) in altered(one.text()) {
+        let refused = at(&server, &["import"], &altered);
+        assert_eq!((refused.code, refused.text()), (2, ""), "{said}: {}", refused.stderr);
+        assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
+    }
     let mut damaged = lines.clone();
     damaged[4] = "{\"offset\":";
     assert_eq!(at(&server, &["import"], &damaged.join("\n")).code, 2);
     assert_eq!(at(&server, &["show", "t"], "").code, 2, "nothing of it is there");
     assert_eq!(at(&server, &["import"], one.text()).code, 0);
     assert_eq!(at(&server, &["export", "t"], "").text(), one.text());
+}
+
+#[test]
+fn what_cannot_be_read_as_an_event_is_told_through_a_server() {
+    let (_store, _dir, server) = both(branches().path());
+    let threads = || at(&server, &["threads", "--format", "json"], "").text().lines().count();
+    for (input, code, said) in odd_inputs() {
+        let before = threads();
+        let ran = at(&server, &["import"], &input);
+        assert_eq!(ran.code, code, "{input}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{input}: {}", ran.stderr);
+        assert_eq!(threads() - before, usize::from(code == 1), "{input}");
+    }
+    // The line is that of the input, whatever was left out of it.
+    let started =
+        |run: &str| format!("{{\"type\":\"RUN_STARTED\",\"threadId\":\"new\",\"runId\":\"{run}\"}}");
+    let refused = at(&server, &["import"], &format!("\n\n{}\n\n{}\n", started("r"), started("r")));
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("line 5: the run id is taken"), "{}", refused.stderr);
+    // What came before a failure stays.
+    let one = at(&server, &["export", "t"], "").text().replacen("\"id\":\"t\"", "\"id\":\"a\"", 1);
+    let other = one.replacen("\"id\":\"a\"", "\"id\":\"b\"", 1);
+    let cut = other.trim_end().rsplit_once('\n').expect("lines").0;
+    let refused = at(&server, &["import"], &format!("{one}{cut}"));
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("imported before that, and kept: a\n"), "{}", refused.stderr);
+    let beyond = at(&server, &["show", "t", "--run", "one", "--at", "99999"], "");
+    assert_eq!((beyond.code, beyond.stderr.contains("no such offset yet")), (2, true), "{}", beyond.stderr);
 }
 
 #[test]
