@@ -42,8 +42,8 @@ pub(crate) struct Engine {
     sealing: Mutex<Option<u64>>,
     /// Damage to segments that have lost something. They are kept as they are, and nothing is written.
     pub(crate) damaged: BTreeMap<u64, Damage>,
-    /// History files that are missing. The catalogue keeps what it knows of them, and nothing is written.
-    missing: Vec<String>,
+    /// History files that are missing. The catalogue keeps what it knows of them, and nothing is written or sealed.
+    pub(crate) missing: Vec<String>,
     /// What is wrong though writes are taken.
     pub(crate) ailments: Ailments,
     pub(crate) directories: Directories,

@@ -113,6 +113,10 @@ impl Engine {
 
     /// The segments to be sealed: the oldest, as long as no run that goes on has records there or too many wait.
     fn choose(&self, active: u64, must: bool) -> Vec<u64> {
+        if !self.missing.is_empty() {
+            // A segment whose place such a file took may be all that is left of it.
+            return Vec::new();
+        }
         let segments = self.journal.segments();
         let waiting = segments.iter().filter(|segment| !segment.is_active && segment.number < active);
         let waiting: Vec<u64> = waiting.map(|segment| segment.number).collect();

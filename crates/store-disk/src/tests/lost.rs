@@ -136,6 +136,34 @@ async fn p4_a_history_file_that_is_missing_is_missed() {
 }
 
 #[tokio::test]
+async fn p4_what_is_left_of_a_missing_file_is_kept() {
+    let steps =
+        [Step::Open("a", "a0"), Step::Long("a", 0, 6_000), Step::Long("a", 0, 6_000), Step::End("a", 0)];
+    let made = Made::of(&steps).await;
+    let before = made.disk.fork();
+    made.go_on(&[Step::Tidy, Step::Open("b", "b0")], 9).await;
+    made.disk.remove(&history(&made.disk)).unwrap();
+    // A kill had come before the last of its segments was released.
+    let segments = before.list().unwrap().into_iter().filter(|name| name.ends_with(".log"));
+    let segments: Vec<String> = segments.collect();
+    let last = segments.last().unwrap();
+    assert!(segments.len() > 1 && !made.disk.list().unwrap().contains(last), "{segments:?}");
+    made.disk.create(last).unwrap();
+    made.disk.set_bytes(last, before.bytes(last));
+    for _ in 0..2 {
+        let options = DiskOptions { segments_waiting_max: 0, ..made.options() };
+        let (store, report) = DiskStore::open(&options).unwrap();
+        assert_eq!((report.missing.len(), report.damages), (1, Vec::new()));
+        let active = store.engine.journal.rotate().unwrap();
+        store.engine.seal(active, true).unwrap();
+        store.close().await;
+        assert!(made.disk.list().unwrap().contains(last));
+    }
+    let (report, _) = made.repair();
+    assert_eq!(report.lost.iter().map(|lost| lost.offsets.clone()).collect::<Vec<_>>(), [0..2]);
+}
+
+#[tokio::test]
 async fn p4_what_is_missing_is_missed_though_the_catalogue_has_to_be_made_anew() {
     let made = Made::of(&[STEPS, &[Step::End("a", 0), Step::Tidy, Step::Open("b", "b0")]].concat()).await;
     let past = fs::read(made.dir.path().join(CATALOGUE)).unwrap();
