@@ -167,7 +167,7 @@ enum With {
     /// A new one, because of this.
     New(String),
     /// That of the caller.
-    This(Catalogue),
+    This(Box<Catalogue>),
 }
 
 /// Opens or makes a store. The catalogue is derived: whatever is wrong with it, it keeps nobody from what is there.
@@ -218,7 +218,7 @@ pub(crate) fn open_on(
     options: &DiskOptions,
     catalogue: Catalogue,
 ) -> Result<(Engine, OpenReport), OpenError> {
-    open_with(options, Known::default(), With::This(catalogue))
+    open_with(options, Known::default(), With::This(Box::new(catalogue)))
 }
 
 fn open_with(options: &DiskOptions, known: Known, with: With) -> Result<(Engine, OpenReport), OpenError> {
@@ -451,7 +451,7 @@ fn open_catalogue(path: Option<&Path>, with: With) -> Result<(Catalogue, Option<
     let (path, why) = match (path.map(|path| path.join(CATALOGUE)), with) {
         (_, With::This(catalogue)) => {
             let why = catalogue.is_marked()?.then(damaged);
-            return Ok((catalogue, why));
+            return Ok((*catalogue, why));
         }
         (None, _) => return Ok((Catalogue::in_memory()?, Some("it is in memory".to_owned()))),
         (Some(path), With::New(why)) => (path, why),

@@ -70,15 +70,15 @@ pub(super) fn tell_what_is_lost(
 fn tell_offsets(engine: &Engine, thread: StoredThread, logged_tail: Option<u64>, report: &mut Report) {
     let (no, offsets) = (thread.no, thread.state.info().offsets);
     let place = format!("thread={}, number={no}", thread.key);
-    let lost = match logged_tail {
-        Some(tail) => {
-            [tail.max(offsets.start)..offsets.end].into_iter().filter(|lost| !lost.is_empty()).collect()
-        }
+    let mut lost = Vec::new();
+    match logged_tail {
+        Some(tail) => lost.push(tail.max(offsets.start)..offsets.end),
         None => {
             engine.core.overlay().take_up(thread);
-            engine.lost(no).unwrap_or_default()
+            lost = engine.lost(no).unwrap_or_default();
         }
-    };
+    }
+    lost.retain(|offsets| !offsets.is_empty());
     if lost.is_empty() {
         report.find(Severity::Damage, place.as_str(), "the catalogue knows more of it than the log");
     }

@@ -57,7 +57,7 @@ impl Shadow {
         };
         match found {
             Name::Removed => Err(io::ErrorKind::NotFound.into()),
-            found => Ok(names.entry(name.to_owned()).or_insert(found).clone()),
+            found @ Name::File { .. } => Ok(names.entry(name.to_owned()).or_insert(found).clone()),
         }
     }
 
@@ -221,7 +221,7 @@ mod tests {
         for seed in 0..50 {
             let mut random = Random::new(seed);
             let below = SimDisk::new();
-            let mut expected: Vec<u8> = (0..random.below(3 * page)).map(|at| (at % 251) as u8).collect();
+            let mut expected: Vec<u8> = (0..=250).cycle().take(random.below(3 * page)).collect();
             below.create("a").unwrap().write_all_at(&expected, 0).unwrap();
             let before = expected.clone();
             let shadow = Shadow::of(Arc::new(below.clone()));
