@@ -197,11 +197,13 @@ pub(crate) fn known_of_journal(directories: &Directories) -> io::Result<Known> {
     let catalogue = directories.path.as_deref().map(|path| Catalogue::open(&path.join(CATALOGUE)));
     let whole = catalogue.and_then(Result::ok).flatten().filter(|one| matches!(one.is_marked(), Ok(false)));
     let watermark = whole.as_ref().and_then(|whole| whole.watermark().ok().flatten());
-    let index = |number| HistoryFile::open(&*directories.history, number).ok()?.index().ok();
-    let numbers = directories.history.list()?.into_iter().filter_map(|name| file_number(&name));
-    let indexes: Vec<Index> = numbers.filter_map(index).collect();
+    let names = directories.history.list()?;
+    let numbers: BTreeSet<u64> = names.iter().filter_map(|name| file_number(name)).collect();
+    let index = |number: &u64| HistoryFile::open(&*directories.history, *number).ok()?.index().ok();
+    let indexes: Vec<Index> = numbers.iter().filter_map(index).collect();
     let files = whole.and_then(|whole| whole.files().ok()).unwrap_or_default();
-    let sources = files.into_iter().flat_map(|file| file.sources);
+    let there = files.into_iter().filter(|file| numbers.contains(&file.number));
+    let sources = there.flat_map(|file| file.sources);
     Ok(known(&indexes, watermark.map(|(mark, _)| mark), sources))
 }
 
