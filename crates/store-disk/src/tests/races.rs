@@ -3,7 +3,7 @@
 use super::script::{Step, run, thread};
 use super::sim::open;
 use crate::done::Done;
-use crate::engine::Pending;
+use crate::engine::{Engine, Pending};
 use crate::fs::sim::SimDisk;
 use crate::journal::{Committed, Frames, Position, Submission};
 use crate::overlay::{View, Write};
@@ -116,6 +116,32 @@ fn a_thread_that_is_put_away_is_read_all_the_same() {
     });
 }
 
+/// Looks up the places of the thread 0 when history has learned of its file, and before they are forgotten; and reads them when they are. Says how
+/// many there were.
+fn read_late(engine: &Engine, go: impl FnOnce()) -> usize {
+    let first = engine.journal.start().segment;
+    let overlay = engine.core.overlay();
+    let places = overlay.unsealed.batches(0, &(0..9)).to_vec();
+    go();
+    while engine.catalogue.files().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    let _reading = engine.layout.read().unwrap();
+    drop(overlay);
+    while !engine.core.overlay().unsealed.batches(0, &(0..9)).is_empty() {
+        std::thread::yield_now();
+    }
+    // It would be let go of meanwhile.
+    for _ in 0..10_000 {
+        assert_eq!(engine.journal.start().segment, first);
+        std::thread::yield_now();
+    }
+    for place in &places {
+        engine.unsealed_batch(0, place.first, place.mark).unwrap();
+    }
+    places.len()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_segment_stays_until_all_have_read_who_had_looked_up_places_in_it() {
     let disk = SimDisk::new();
@@ -141,29 +167,9 @@ async fn a_segment_stays_until_all_have_read_who_had_looked_up_places_in_it() {
         async move { store.tidy().await }
     });
     begins.recv().unwrap();
-    // Places are looked up when history has learned of its file, and before they are forgotten.
-    let overlay = engine.core.overlay();
-    let places = overlay.unsealed.batches(0, &(0..9)).to_vec();
-    drop(go);
-    while engine.catalogue.files().unwrap().is_empty() {
-        std::thread::yield_now();
-    }
-    let reading = engine.layout.read().unwrap();
-    drop(overlay);
-    while !engine.core.overlay().unsealed.batches(0, &(0..9)).is_empty() {
-        std::thread::yield_now();
-    }
-    // It would be let go of meanwhile.
-    for _ in 0..10_000 {
-        assert_eq!(engine.journal.start().segment, first);
-        std::thread::yield_now();
-    }
-    for place in &places {
-        engine.unsealed_batch(0, place.first, place.mark).unwrap();
-    }
-    drop(reading);
+    let places = read_late(engine, || drop(go));
     tidying.await.unwrap().unwrap();
-    assert!(engine.journal.start().segment > first && places.len() == 2);
+    assert!(engine.journal.start().segment > first && places == 2);
 }
 
 #[tokio::test]
