@@ -86,6 +86,12 @@ impl Catalogue {
         let mut statement = reader.prepare_cached("select no from threads order by no")?;
         Ok(statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
+
+    /// Whether there are runs of threads that are not there: those of a thread go with it when it is deleted.
+    pub(crate) fn has_stray_runs(&self) -> Result<bool, CatalogueError> {
+        let query = "select exists (select 1 from runs where thread not in (select no from threads))";
+        Ok(self.reader().query_row(query, [], |row| row.get(0))?)
+    }
 }
 
 fn named(connection: &Connection, key: &ThreadKey) -> Result<Option<StoredThread>, CatalogueError> {

@@ -6,7 +6,8 @@ use crate::catalogue::{Catalogue, CatalogueError, StoredThread};
 use crate::engine::Engine;
 use crate::entry::{Attached, FactEntry, encode_fact};
 use crate::history::{HistoryWriter, Index};
-use crate::open::{CATALOGUE, DiskOptions, OpenError, open};
+use crate::journal;
+use crate::open::{CATALOGUE, DiskOptions, OpenError, open_knowing};
 use crate::restated::restated;
 use crate::seal::FactBlocks;
 use std::collections::BTreeSet;
@@ -23,10 +24,14 @@ const LOST: &str = "lost";
 const FIRST: u64 = 0;
 
 /// Makes it known again that threads were made: as the catalogue knew them, or else under names that say where they come from.
-pub(super) fn name_anew(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
+pub(super) fn name_anew(
+    options: &DiskOptions,
+    journal: journal::Known,
+    report: &mut Report,
+) -> Result<(), OpenError> {
     // What the log alone says. The catalogue is derived, and may still know what is lost.
     let (options, path) = options.without_catalogue()?;
-    let (engine, _) = open(&options)?;
+    let (engine, _) = open_knowing(&options, journal)?;
     let orphans = orphans(&engine)?;
     if orphans.is_empty() {
         return Ok(());

@@ -10,7 +10,8 @@ use crate::catalogue::{Catalogue, CatalogueError, StoredThread};
 use crate::engine::Engine;
 use crate::entry::{Attached, encode_fact};
 use crate::history::{BlockEntry, BlockKind, HistoryWriter, Index, Mark, Span, file_number};
-use crate::open::{CATALOGUE, DiskOptions, OpenError, open};
+use crate::journal;
+use crate::open::{CATALOGUE, DiskOptions, OpenError, open_knowing};
 use crate::overlay::{self, Item};
 use crate::restated::restated;
 use crate::seal::FactBlocks;
@@ -89,9 +90,13 @@ fn tell_offsets(engine: &Engine, thread: StoredThread, logged_tail: Option<u64>,
 }
 
 /// States again what the catalogue knows and the log does not. Comes before the journal is sealed and the catalogue made anew.
-pub(super) fn state_again(options: &DiskOptions, report: &mut Report) -> Result<(), OpenError> {
+pub(super) fn state_again(
+    options: &DiskOptions,
+    journal: journal::Known,
+    report: &mut Report,
+) -> Result<(), OpenError> {
     let (options, path) = options.without_catalogue()?;
-    let (engine, _) = open(&options)?;
+    let (engine, _) = open_knowing(&options, journal)?;
     engine.flush()?;
     let mut threads_end = engine.core.overlay().threads_end;
     let mut remembered = Remembered { deleted: superseded(&engine)?, ..Remembered::default() };
@@ -133,7 +138,8 @@ fn remember(
 ) -> Result<(), OpenError> {
     let Ok(numbers) = old.thread_numbers() else { return Ok(()) };
     // Only of one that is whole it means something that a thread is not there.
-    let mut is_whole = old.check().is_ok_and(|findings| findings.is_empty());
+    let mut is_whole =
+        old.check().is_ok_and(|findings| findings.is_empty()) && matches!(old.has_stray_runs(), Ok(false));
     for no in &numbers {
         let Ok(Some(stored)) = old.thread_by_no(*no) else {
             is_whole = false;

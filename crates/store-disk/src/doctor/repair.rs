@@ -65,8 +65,8 @@ pub fn repair(options: &DiskOptions) -> Result<Report, OpenError> {
         forget_sidecars(&*directories.log, known)?;
         known
     };
-    name_anew(&options, &mut report)?;
-    state_again(&options, &mut report)?;
+    name_anew(&options, known, &mut report)?;
+    state_again(&options, known, &mut report)?;
     // The states of threads are those that are left of them. The catalogue, which knows more, goes last: a repair that is interrupted may
     // need it again.
     repair_journal(&options.without_catalogue()?.0, known, &directories, &mut report)?;
