@@ -165,7 +165,8 @@ impl Load {
         DiskOptions {
             segment_bytes: self.segment_bytes,
             overlay_bytes_max: self.overlay_bytes_max,
-            segments_waiting_max: 2,
+            // Runs that do not end keep all segments in the journal.
+            segments_waiting_max: if self.has_one_run { usize::MAX } else { 2 },
             threads_max: 4,
             ..DiskOptions::new(&self.dir)
         }
