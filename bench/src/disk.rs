@@ -105,18 +105,30 @@ const PAGE_BYTES: usize = 4096;
 /// How many pages the file of the bare syncs has.
 const PAGES: u64 = 4096;
 
-/// What it takes to overwrite a page that was written before and to sync it: the least that a durable ack can take.
-pub(crate) fn bare_sync(dir: &Path, syncs: u64) -> io::Result<Quantiles> {
+/// Where the pages of bare syncs go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Over what was written before: the least that a durable ack can take.
+    Written,
+    /// Behind the end of the file.
+    Appended,
+}
+
+/// What it takes to write a page and to sync it.
+pub(crate) fn bare_sync(dir: &Path, syncs: u64, pages: Pages) -> io::Result<Quantiles> {
     let path = dir.join("sync");
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
     let page = [0x5A; PAGE_BYTES];
-    for _ in 0..PAGES {
-        file.write_all(&page)?;
+    if pages == Pages::Written {
+        for _ in 0..PAGES {
+            file.write_all(&page)?;
+        }
+        file.sync_all()?;
     }
-    file.sync_all()?;
     let times = (0..syncs).map(|number| {
+        let at = if pages == Pages::Written { number % PAGES } else { number };
         let start = Instant::now();
-        file.write_all_at(&page, number % PAGES * PAGE_BYTES as u64)?;
+        file.write_all_at(&page, at * PAGE_BYTES as u64)?;
         file.sync_data()?;
         Ok(start.elapsed())
     });

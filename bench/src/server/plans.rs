@@ -8,7 +8,7 @@ use super::runs::{self, Throughput};
 use super::threadline::Threadline;
 use super::upstream::{self, FLOOD_PATH, Repertoire, Script};
 use super::{delay, hosted, pass_through};
-use crate::disk::{Folder, bare_sync};
+use crate::disk::{Folder, Pages, bare_sync};
 use crate::quantiles::{Quantiles, median};
 use crate::repeats::{REPEATS, middle, ratios};
 use crate::store::live::MESSAGES;
@@ -246,7 +246,7 @@ fn delaying(folder: &Folder, world: &Runtime, scale: &Scale) -> io::Result<Table
     let names = [OURS, PASS_THROUGH, DIRECT];
     let (mut found, mut syncs): ([Vec<Quantiles>; 3], Vec<Quantiles>) = Default::default();
     for repeat in 0..REPEATS {
-        syncs.push(bare_sync(folder.path(), scale.bare_syncs)?);
+        syncs.push(bare_sync(folder.path(), scale.bare_syncs, Pages::Written)?);
         for (address, found) in [server.address, between.address, agent.address].into_iter().zip(&mut found) {
             found.push(delay::through(world, address, &format!("delay-{repeat}"), ticks, origin)?);
         }

@@ -173,7 +173,8 @@ impl Ours {
                     Durability::Buffered => {
                         // Nothing is merged, so that all write the same.
                         let aggregator = Aggregators::unmerged().of(&writer.thread, writer.incarnation);
-                        let options = BufferOptions::default();
+                        // What waits at the end is a lot, and not counted.
+                        let options = BufferOptions { finalization_timeout: None, ..BufferOptions::default() };
                         let writer = BufferedWriter::new(self.engine.clone(), writer, aggregator, &options);
                         Writer::Buffered(Arc::new(writer))
                     }
