@@ -12,7 +12,8 @@ use threadline_log::Timestamp;
 /// The version of the format that this program writes.
 pub const FORMAT: u32 = 2;
 
-const NAME: &str = "store";
+/// The file.
+pub(crate) const NAME: &str = "store";
 const UNFINISHED: &str = "store.tmp";
 
 /// Why the `store` file cannot be used.

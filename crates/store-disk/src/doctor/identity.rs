@@ -5,12 +5,10 @@ use super::shadow::shadowed;
 use crate::catalogue::Catalogue;
 use crate::dirs::Directories;
 use crate::history::Shelf;
-use crate::identity::{Identity, IdentityError};
+use crate::identity::{Identity, IdentityError, NAME};
 use crate::journal::{self, Journal, Salt};
 use crate::open::{CATALOGUE, DiskOptions, OpenError};
 use std::io;
-
-const NAME: &str = "store";
 
 /// Makes the file anew if it is damaged or missing, and returns the first number that no history file has had. Numbers that the catalogue knows to be given are in it from now on: what is written
 /// while the store is mended must not pass for a file that the catalogue has and that is lost.
