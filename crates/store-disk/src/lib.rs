@@ -22,6 +22,7 @@ mod history;
 mod identity;
 pub mod journal;
 mod kept;
+mod known;
 mod missing;
 mod numbered;
 mod open;

@@ -5,9 +5,10 @@ use crate::dirs::Directories;
 use crate::engine::{Engine, Limits, Parts};
 use crate::entry::{FactEntry, PACKED, RECORDS, SHARED};
 use crate::fs::LockError;
-use crate::history::{HistoryError, HistoryFile, Index, Mark, Shelf, file_name, file_number};
+use crate::history::{HistoryError, Index, Mark, Shelf, file_name, file_number};
 use crate::identity::{Identity, IdentityError};
 use crate::journal::{self, Cut, Damage, DamageKind, Found, Journal, Known, Salt};
+use crate::known::known;
 use crate::missing::missing_files;
 use crate::numbered::ByNumber;
 use crate::overlay::{Item, Overlay};
@@ -63,6 +64,14 @@ impl DiskOptions {
 
     pub(crate) fn directories(&self) -> io::Result<Directories> {
         self.directories.clone().map_or_else(|| Directories::real(&self.dir), Ok)
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            segments_waiting_max: self.segments_waiting_max,
+            overlay_bytes_max: self.overlay_bytes_max,
+            threads_max: self.threads_max,
+        }
     }
 
     /// The same with a catalogue in memory, so that what is known is what the log says; and where the other is.
@@ -192,29 +201,6 @@ pub(crate) fn open_knowing(options: &DiskOptions, known: Known) -> Result<(Engin
     Ok((engine, OpenReport { rebuilt, ..report }))
 }
 
-/// What the catalogue and history know of the journal, as far as they can be read.
-pub(crate) fn known_of_journal(directories: &Directories) -> io::Result<Known> {
-    let catalogue = directories.path.as_deref().map(|path| Catalogue::open(&path.join(CATALOGUE)));
-    let whole = catalogue.and_then(Result::ok).flatten().filter(|one| matches!(one.is_marked(), Ok(false)));
-    let watermark = whole.as_ref().and_then(|whole| whole.watermark().ok().flatten());
-    let names = directories.history.list()?;
-    let numbers: BTreeSet<u64> = names.iter().filter_map(|name| file_number(name)).collect();
-    let index = |number: &u64| HistoryFile::open(&*directories.history, *number).ok()?.index().ok();
-    let indexes: Vec<Index> = numbers.iter().filter_map(index).collect();
-    let files = whole.and_then(|whole| whole.files().ok()).unwrap_or_default();
-    let there = files.into_iter().filter(|file| numbers.contains(&file.number));
-    let sources = there.flat_map(|file| file.sources);
-    Ok(known(&indexes, watermark.map(|(mark, _)| mark), sources))
-}
-
-/// The catalogue takes in what is durable, and history has what the catalogue had taken in.
-fn known(indexes: &[Index], watermark: Option<Mark>, sealed: impl IntoIterator<Item = u64>) -> Known {
-    let durable = indexes.iter().map(|index| index.last).chain(watermark).max();
-    let sources = indexes.iter().flat_map(|index| index.sources.iter().copied()).chain(sealed);
-    let sealed_end = sources.max().map_or(0, |last| last + 1);
-    Known { durable: durable.unwrap_or_default().into(), sealed_end }
-}
-
 /// Opens a store with this catalogue in place of its own.
 pub(crate) fn open_on(
     options: &DiskOptions,
@@ -276,11 +262,6 @@ fn open_with(options: &DiskOptions, known: Known, with: With) -> Result<(Engine,
     let damages = &recovery.damages;
     let loses = |damage: &&Damage| loses(damage, damages);
     let damaged = damages.iter().filter(loses).map(|damage| (damage.segment, damage.clone())).collect();
-    let limits = Limits {
-        segments_waiting_max: options.segments_waiting_max,
-        overlay_bytes_max: options.overlay_bytes_max,
-        threads_max: options.threads_max,
-    };
     let report = OpenReport {
         is_new,
         damages: recovery.damages,
@@ -292,7 +273,7 @@ fn open_with(options: &DiskOptions, known: Known, with: With) -> Result<(Engine,
     // Nothing that older versions would misread was written yet.
     let identity = identity.upgraded(&*directories.root)?;
     let parts = Parts { journal, catalogue, shelf, missing, directories, identity, lock };
-    let engine = Engine::new(overlay, parts, limits, damaged);
+    let engine = Engine::new(overlay, parts, options.limits(), damaged);
     Ok((engine, report))
 }
 

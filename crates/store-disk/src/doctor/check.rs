@@ -8,7 +8,8 @@ use crate::entry::{CHECKPOINT, FactEntry};
 use crate::history::{BlockEntry, BlockKind, HistoryError, HistoryFile, file_number, is_leftover};
 use crate::identity::{Identity, IdentityError};
 use crate::journal;
-use crate::open::{CATALOGUE, DiskOptions, OpenError, known_of_journal, loses};
+use crate::known::known_of_journal;
+use crate::open::{CATALOGUE, DiskOptions, OpenError, loses};
 use threadline_log::fact::Fact;
 
 /// Looks at every frame, sidecar, block, index and checkpoint, and at the catalogue. Then the store is opened, with a copy of its catalogue and

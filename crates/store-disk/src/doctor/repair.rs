@@ -15,7 +15,8 @@ use crate::history::{
 };
 use crate::journal::format::{segment_name, sidecar_name};
 use crate::journal::{self, Damage, Finding, Known};
-use crate::open::{CATALOGUE, DiskOptions, OpenError, known_of_journal, loses, open, open_knowing};
+use crate::known::known_of_journal;
+use crate::open::{CATALOGUE, DiskOptions, OpenError, loses, open, open_knowing};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
